@@ -1,0 +1,80 @@
+# Layer.cmake - one static library per folder of src/, which sees only the folders that it may include.
+#
+# Sources include each other as "folder/file.h". A room is a directory in the build tree with a link to one folder (or with
+# links to single headers); a layer's include path is its own room and those of the folders named after MAY. So an include
+# that the staircase forbids is a file that the compiler cannot find.
+
+set(READYFS_ROOMS ${CMAKE_BINARY_DIR}/rooms)
+
+function(_readyfs_room name folder)
+    set(place ${READYFS_ROOMS}/${name}/${folder})
+    cmake_path(GET place PARENT_PATH parent)
+    file(MAKE_DIRECTORY ${parent})
+    file(CREATE_LINK ${CMAKE_SOURCE_DIR}/src/${folder} ${place} SYMBOLIC)
+endfunction()
+
+# readyfs_ports(name header...): a room of single headers, for those who may know a port but no backend.
+function(readyfs_ports name)
+    foreach(header ${ARGN})
+        cmake_path(GET header PARENT_PATH folder)
+        file(MAKE_DIRECTORY ${READYFS_ROOMS}/${name}/${folder})
+        file(CREATE_LINK ${CMAKE_SOURCE_DIR}/src/${header} ${READYFS_ROOMS}/${name}/${header} SYMBOLIC)
+    endforeach()
+endfunction()
+
+function(_readyfs_sees target visibility)
+    cmake_parse_arguments(ARG "PUBLIC_HEADER" "" "ROOMS;PORTS" ${ARGN})
+    foreach(room ${ARG_ROOMS} ${ARG_PORTS})
+        target_include_directories(${target} ${visibility} ${READYFS_ROOMS}/${room})
+    endforeach()
+    if(ARG_PUBLIC_HEADER)
+        target_include_directories(${target} ${visibility} ${CMAKE_SOURCE_DIR}/include)
+    endif()
+endfunction()
+
+# readyfs_layer(name [FOLDER folder] [MAY layer...] [PORTS ports] [PUBLIC_HEADER] [LINK library...])
+function(readyfs_layer name)
+    cmake_parse_arguments(ARG "PUBLIC_HEADER" "FOLDER" "MAY;PORTS;LINK" ${ARGN})
+    if(NOT ARG_FOLDER)
+        set(ARG_FOLDER ${name})
+    endif()
+    _readyfs_room(${name} ${ARG_FOLDER})
+    file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${ARG_FOLDER}/*.c)
+    if(NOT sources) # TODO-EMPTY
+        add_library(readyfs_${name} INTERFACE)
+        return()
+    endif()
+    add_library(readyfs_${name} STATIC ${sources})
+    if(ARG_PUBLIC_HEADER)
+        set(header PUBLIC_HEADER)
+    endif()
+    _readyfs_sees(readyfs_${name} PRIVATE ROOMS ${name} ${ARG_MAY} PORTS ${ARG_PORTS} ${header})
+    set(below ${ARG_MAY})
+    list(TRANSFORM below PREPEND readyfs_)
+    # Linking says what must be there at link time; include paths are never passed on.
+    foreach(library ${below})
+        target_link_libraries(readyfs_${name} INTERFACE ${library})
+    endforeach()
+    target_link_libraries(readyfs_${name} PRIVATE readyfs_flags PUBLIC ${ARG_LINK})
+    set_property(GLOBAL PROPERTY readyfs_rooms_${name} ${name} ${ARG_MAY} ${ARG_PORTS})
+    set_property(GLOBAL APPEND PROPERTY readyfs_layers ${name})
+endfunction()
+
+# readyfs_program(name FOLDER folder [MAY layer...] [USE layer...] [PUBLIC_HEADER] [LINK library...])
+# MAY: includes and links; USE: links alone.
+function(readyfs_program name)
+    cmake_parse_arguments(ARG "PUBLIC_HEADER" "FOLDER" "MAY;USE;LINK" ${ARGN})
+    _readyfs_room(${ARG_FOLDER} ${ARG_FOLDER})
+    file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${ARG_FOLDER}/*.c)
+    if(NOT sources)
+        return()
+    endif()
+    add_executable(${name} ${sources})
+    if(ARG_PUBLIC_HEADER)
+        set(header PUBLIC_HEADER)
+    endif()
+    _readyfs_sees(${name} PRIVATE ROOMS ${ARG_FOLDER} ${ARG_MAY} ${header})
+    set(below ${ARG_MAY} ${ARG_USE})
+    list(TRANSFORM below PREPEND readyfs_)
+    target_link_libraries(${name} PRIVATE readyfs_flags ${below} ${ARG_LINK})
+endfunction()

@@ -1,0 +1,19 @@
+/* traced.h - a decorator that counts the exchanges with the store below it, by kind. `status` shows the counts, and the
+ * tests of the I/O budget assert them. */
+#ifndef READYFS_BLOB_TRACED_H
+#define READYFS_BLOB_TRACED_H
+
+#include "blob/blob.h"
+
+struct blob_counts {
+    uint64_t puts, stages, copies, commits, unstages, stats, reads, removes, tags, lists, controls;
+    uint64_t bytes_sent, bytes_received, failures;
+};
+
+/* Takes ownership of `below`. */
+MUST_CHECK enum status traced_open(struct blob_store *below, struct blob_store **ret_store, struct err *err);
+
+/* The counts so far; `store` is one of traced_open()'s. Any thread. */
+struct blob_counts traced_counts(struct blob_store *store);
+
+#endif
