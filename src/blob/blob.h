@@ -118,8 +118,11 @@ struct blob_ops {
                           const struct blob_block *blocks, size_t count, const struct blob_about *about,
                           struct blob_facts *ret_facts, struct err *err);
 
-    /* Throws staged blocks of a name that was never committed away, as far as the store can. Idempotent. */
-    enum status (*unstage)(struct blob_store *store, const struct call *call, const char *name, struct err *err);
+    /* Throws staged blocks of a name that was never committed away, as far as the store can. Idempotent. A store that
+     * must commit an empty blob to do so gives it `about` (the token above all), so that a crash in between leaves
+     * something that the sweeper knows as ours. EXISTS: a blob is there, and was left alone. */
+    enum status (*unstage)(struct blob_store *store, const struct call *call, const char *name,
+                           const struct blob_about *about, struct err *err);
 
     /* NOT_FOUND when absent (uncommitted blocks alone are absent). Repeated by the store within the deadline. */
     enum status (*stat)(struct blob_store *store, const struct call *call, const char *name,
