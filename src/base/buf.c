@@ -1,8 +1,6 @@
 /* buf.c - a growing byte buffer with a maximum. */
 #include "base/buf.h"
 
-#include "base/cleanup.h"
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,11 +20,17 @@ void buf_done(struct buf *buf)
     buf_init(buf, buf->len_max);
 }
 
+void buf_cut(struct buf *buf, size_t len)
+{
+    INVARIANT(len <= buf->len);
+    buf->len = len;
+    if (buf->capacity)
+        buf->bytes[len] = '\0';
+}
+
 void buf_clear(struct buf *buf)
 {
-    buf->len = 0;
-    if (buf->capacity)
-        buf->bytes[0] = '\0';
+    buf_cut(buf, 0);
 }
 
 static enum status reserve(struct buf *buf, size_t more)

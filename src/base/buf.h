@@ -7,6 +7,7 @@
 #ifndef READYFS_BASE_BUF_H
 #define READYFS_BASE_BUF_H
 
+#include "base/cleanup.h"
 #include "base/err.h"
 
 #include <stddef.h>
@@ -19,8 +20,9 @@ struct buf {
 };
 
 void buf_init(struct buf *buf, size_t len_max);
-void buf_done(struct buf *buf);  /* frees; the buffer may be initialised again */
-void buf_clear(struct buf *buf); /* len = 0, the memory stays */
+void buf_done(struct buf *buf);            /* frees; the buffer may be initialised again */
+void buf_clear(struct buf *buf);           /* len = 0, the memory stays */
+void buf_cut(struct buf *buf, size_t len); /* drops what lies behind the first `len` bytes; the memory stays */
 MUST_CHECK enum status buf_append(struct buf *buf, const void *bytes, size_t len);
 MUST_CHECK enum status buf_append_text(struct buf *buf, const char *text);
 MUST_CHECK enum status buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
