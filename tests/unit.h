@@ -3,6 +3,7 @@
 #define READYFS_TESTS_UNIT_H
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
