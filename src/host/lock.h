@@ -33,8 +33,10 @@ MUST_CHECK enum status lock_open(int dir_fd, const char *path, bool create, stru
 /* Takes the lock if it is free; BUSY, without a message, while somebody else holds it. */
 MUST_CHECK enum status lock_try(struct lock *lock, struct err *err);
 
-/* Waits for the lock in the kernel's queue for at most `timeout_ms`; TIMEOUT after that. One waiter cannot be starved
- * by others that come and go, as one that polls can. Uses the real-time signal SIGRTMIN + 5 in the calling thread. */
+/* Waits for the lock in the kernel's queue for at most `timeout_ms`; TIMEOUT after that. Each release wakes the
+ * waiters, so none is starved as one that polls is, though a holder who comes back at once may be faster than the
+ * woken: where turns must be exact, take two locks as a turnstile. Uses the real-time signal SIGRTMIN + 5 in the
+ * calling thread. */
 MUST_CHECK enum status lock_wait(struct lock *lock, int64_t timeout_ms, struct err *err);
 
 /* Lets go of the lock; the file stays open. */
