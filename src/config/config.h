@@ -25,6 +25,7 @@ enum config_rank { RANK_DEFAULT, RANK_FILE, RANK_ENVIRONMENT, RANK_ARGUMENT, RAN
 
 struct config {
     struct source source; /* config_source() */
+    char *file;           /* `config`: the configuration file, NULL for none; read by config_load() */
 
     /* the store; texts are owned, NULL while not set */
     char *account, *endpoint, *ca_file;
@@ -39,7 +40,7 @@ struct config {
     uint64_t spool_max, recovery_max; /* bytes; 0: no limit */
 
     /* the mount */
-    bool allow_other, read_only, nonempty, foreground;
+    bool allow_other, read_only, nonempty, noexec, foreground;
     int64_t uid, gid;                   /* -1: as stored */
     int64_t umask, file_mode, dir_mode; /* -1: as stored */
     uint64_t capacity;                  /* bytes; 0: a large constant */
@@ -82,6 +83,9 @@ MUST_CHECK enum status config_environment(struct config *config, char *const *en
 
 /* A list as behind `-o`: key[=value],... ; '\,' is a comma and '\\' a backslash within a value. */
 MUST_CHECK enum status config_options(struct config *config, const char *list, struct err *err);
+
+/* Reads what has not been named on the command line: the file of the key `config`, then the environment. */
+MUST_CHECK enum status config_load(struct config *config, char *const *environment, struct err *err);
 
 /* The SOURCE argument (source.h), then what it needs of the other keys: call it last. USAGE. */
 MUST_CHECK enum status config_source(struct config *config, const char *text, struct err *err);

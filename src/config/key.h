@@ -67,4 +67,8 @@ const char *key_suggest(const char *name, size_t len);
  * INVALID with a message that names the key and what it takes, and never the value of a secret. */
 MUST_CHECK enum status key_read(const struct key *key, const char *value, void *config, struct err *err);
 
+/* What a user typed, quoted for a message; more than 64 bytes are cut. */
+#define KEY_QUOTE_SIZE 272
+void key_quote(const char *text, char ret_text[KEY_QUOTE_SIZE]);
+
 #endif
