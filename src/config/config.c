@@ -143,7 +143,8 @@ static enum status refuse_public(const struct file *file, const char *key, struc
 {
     (void)err_set(err, STATUS_ACCESS, "%s:%d: %s stands in a file that others can read or own", file->origin.name,
                   file->origin.line, key);
-    return err_hint(err, "chmod 600 %s", file->origin.name);
+    (void)err_hint(err, "chmod 600 %s", file->origin.name);
+    return STATUS_ACCESS;
 }
 
 static enum status read_line(struct file *file, char *line, struct err *err)
@@ -294,8 +295,9 @@ enum status config_source(struct config *config, const char *text, struct err *e
     if (config->source.kind == SOURCE_AZURE && !config->source.endpoint[0] && !config->account &&
         !config->connection_string && !config->endpoint) {
         (void)err_set(err, STATUS_USAGE, "%s names no account", text);
-        return err_hint(err, "set AZURE_STORAGE_ACCOUNT or AZURE_STORAGE_CONNECTION_STRING, or use "
-                             "https://ACCOUNT.blob.core.windows.net/CONTAINER");
+        (void)err_hint(err, "set AZURE_STORAGE_ACCOUNT or AZURE_STORAGE_CONNECTION_STRING, or use "
+                            "https://ACCOUNT.blob.core.windows.net/CONTAINER");
+        return STATUS_USAGE;
     }
     return STATUS_OK;
 }

@@ -21,7 +21,8 @@ bool source_looks_like(const char *text)
 static enum status refuse(struct err *err, const char *problem)
 {
     (void)err_set(err, STATUS_USAGE, "SOURCE: %s", problem);
-    return err_hint(err, "SOURCE is one of " FORMS);
+    (void)err_hint(err, "SOURCE is one of " FORMS);
+    return STATUS_USAGE;
 }
 
 /* Appends `text` cut into parts at '/', without "", "." and "..", each after a '/'. */
