@@ -22,13 +22,38 @@ void config_init(struct config *config)
     }
 }
 
+/* The field of a key whose value is text, NULL for all others. */
+static char **text_of(struct config *config, const struct key *key)
+{
+    if (key->type != KEY_TEXT && key->type != KEY_PATH)
+        return NULL;
+    return (char **)(void *)((char *)config + key->offset);
+}
+
+enum status config_copy(const struct config *config, struct config *ret_copy, struct err *err)
+{
+    struct config copy = *config;
+    bool complete = true;
+    for (size_t i = 0; key_at(i); i++) {
+        char **text = text_of(&copy, key_at(i));
+        if (!text || !*text)
+            continue;
+        *text = strdup(*text); /* the struct's copy has lent us the original's pointer until here */
+        complete = complete && *text;
+    }
+    *ret_copy = copy;
+    if (complete)
+        return STATUS_OK;
+    config_done(ret_copy);
+    return err_set(err, STATUS_NO_MEMORY, "out of memory");
+}
+
 void config_done(struct config *config)
 {
     for (size_t i = 0; key_at(i); i++) {
-        const struct key *key = key_at(i);
-        if (key->type != KEY_TEXT && key->type != KEY_PATH)
+        char **text = text_of(config, key_at(i));
+        if (!text)
             continue;
-        char **text = (char **)(void *)((char *)config + key->offset);
         if (*text)
             explicit_bzero(*text, strlen(*text));
         free(*text);

@@ -59,6 +59,9 @@ struct config {
 /* Every key at its default. */
 void config_init(struct config *config);
 
+/* A deep copy into `ret_copy`, which config_done() frees. NO_MEMORY. */
+MUST_CHECK enum status config_copy(const struct config *config, struct config *ret_copy, struct err *err);
+
 /* Wipes the secrets and frees; may be called twice. */
 void config_done(struct config *config);
 
