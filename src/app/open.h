@@ -28,7 +28,8 @@ struct app {
     struct session *session; /* owned */
     struct settings settings;
     struct places places;
-    bool created; /* this call made the catalogue */
+    char source[1024]; /* the canonical SOURCE with its account, without a secret */
+    bool created;      /* this call made the catalogue */
 };
 
 /* Opens the catalogue, the store (with the start-up check of its service), joins both (P15) and begins a session. On

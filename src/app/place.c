@@ -1,6 +1,7 @@
 /* place.c - the paths, after the XDG Base Directory Specification. */
 #include "app/place.h"
 
+#include "app/account.h"
 #include "base/buf.h"
 #include "base/digest.h"
 #include "base/text.h"
@@ -81,8 +82,10 @@ static enum status default_catalogue(const struct config *config, char ret_path[
 {
     uint8_t digest[SHA256_BYTES];
     char name[SLUG_BYTES], hash[HEX_SIZE(5)], folder[PLACE_SIZE];
-    const char *identity = config->source.text;
-    enum status status = state_folder(folder, err);
+    char identity[ACCOUNT_IDENTITY_SIZE];
+    enum status status = account_identity(config, identity, err);
+    if (status == STATUS_OK)
+        status = state_folder(folder, err);
     if (status == STATUS_OK && sha256(identity, strlen(identity), digest) != STATUS_OK)
         status = err_set(err, STATUS_NO_MEMORY, "out of memory");
     if (status != STATUS_OK)

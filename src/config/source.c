@@ -82,13 +82,13 @@ static bool container_valid(const char *name)
     return len >= 3 && len <= 63 && made_of(name, "-") && name[0] != '-' && name[len - 1] != '-' && !strstr(name, "--");
 }
 
-/* What stays the same in a URL whether it is escaped or not. */
+/* What stays the same in a URL whether it is escaped or not; the service drops a '.' at the end of a part. */
 static bool prefix_valid(const char *prefix)
 {
     for (const char *at = prefix; *at; at++)
-        if (!isalnum((unsigned char)*at) && !strchr("-._~/", *at))
+        if (!isalnum((unsigned char)*at) && !strchr("-._/", *at))
             return false;
-    return prefix[0] != '/' && !strstr(prefix, "//") && !strstr(prefix, "./") && prefix[0] != '.';
+    return prefix[0] != '/' && !strstr(prefix, "//") && !strstr(prefix, "./") && prefix[strlen(prefix) - 1] != '.';
 }
 
 /* CONTAINER[/PREFIX] at `text`, which is taken apart. */
@@ -105,7 +105,8 @@ static enum status parse_place(char *text, struct source *source, struct err *er
     while (len && prefix[len - 1] == '/')
         prefix[--len] = '\0';
     if (len && (len + 2 > sizeof source->prefix || !prefix_valid(prefix)))
-        return refuse(err, "a prefix has at most 126 letters, digits and -._~ between single slashes");
+        return refuse(
+            err, "a prefix has at most 126 letters, digits and -._ between single slashes, and no part ends in '.'");
     (void)snprintf(source->container, sizeof source->container, "%s", text);
     if (len)
         (void)snprintf(source->prefix, sizeof source->prefix, "%.126s/", prefix);
@@ -113,10 +114,11 @@ static enum status parse_place(char *text, struct source *source, struct err *er
     return STATUS_OK;
 }
 
-static bool host_is_address(const char *host)
+/* An address, or a name without a dot: no account can stand in front of it. */
+static bool host_is_bare(const char *host)
 {
     size_t len = strcspn(host, ":");
-    return host[0] == '[' || strspn(host, "0123456789.") == len || (len == 9 && strncmp(host, "localhost", 9) == 0);
+    return host[0] == '[' || strspn(host, "0123456789.") == len || !memchr(host, '.', len);
 }
 
 static bool account_valid(const char *name)
@@ -152,18 +154,18 @@ static enum status parse_path_style(const char *scheme, const char *host, char *
         return refuse(err, "an account's name (the first part of the path) has 3 to 24 lower-case letters and digits");
     (void)snprintf(source->account, sizeof source->account, "%s", path);
     (void)snprintf(source->endpoint, sizeof source->endpoint, "%s://%s/%s", scheme, host, path);
-    source->path_style = true;
     static char nothing[1];
     return parse_place(rest ? rest : nothing, source, err);
 }
 
-/* https://ACCOUNT.HOST/CONTAINER[/PREFIX] */
+/* https://ACCOUNT.HOST/CONTAINER[/PREFIX]; a domain of one's own tells no account. */
 static enum status parse_host_style(const char *scheme, const char *host, char *path, struct source *source,
                                     struct err *err)
 {
     size_t len = strcspn(host, ".");
-    (void)snprintf(source->account, sizeof source->account, "%.*s", (int)(len < 63 ? len : 63), host);
-    if (!host[len] || !account_valid(source->account))
+    if (strstr(host, ".blob."))
+        (void)snprintf(source->account, sizeof source->account, "%.*s", (int)(len < 63 ? len : 63), host);
+    if (source->account[0] && !account_valid(source->account))
         return refuse(err, "the host's name does not begin with an account of 3 to 24 lower-case letters and digits");
     (void)snprintf(source->endpoint, sizeof source->endpoint, "%s://%s", scheme, host);
     return parse_place(path, source, err);
@@ -179,8 +181,8 @@ static enum status parse_url(const char *scheme, char *rest, struct source *sour
         path = nothing;
     if (!host_valid(rest))
         return refuse(err, "the host is malformed");
-    bool path_style = strcmp(scheme, "http") == 0 || host_is_address(rest);
-    if (path_style)
+    bool http = strcmp(scheme, "http") == 0;
+    if (host_is_bare(rest) || (http && !strstr(rest, ".blob.")))
         return parse_path_style(scheme, rest, path, source, err);
     return parse_host_style(scheme, rest, path, source, err);
 }

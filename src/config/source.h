@@ -3,7 +3,7 @@
  *     dir:PATH                                            a local folder
  *     https://ACCOUNT.HOST/CONTAINER[/PREFIX]             a storage account
  *     http://HOST[:PORT]/ACCOUNT/CONTAINER[/PREFIX]       path style: an emulator (https too, where HOST is an address
- *                                                         or localhost)
+ *                                                         or has no dot)
  *     az://CONTAINER[/PREFIX]                             account and endpoint from elsewhere
  *
  * Pure but for the working directory, against which a relative PATH is made absolute (before the daemon forks).
@@ -30,7 +30,6 @@ struct source {
     char account[64];   /* "" for az:// */
     char container[64];
     char prefix[128]; /* "" or ending in '/' */
-    bool path_style;
 };
 
 /* USAGE with one line that says what is wrong and shows a right form. A user name, password, query or fragment in a URL
