@@ -58,7 +58,7 @@ struct blob_block {
 
 /* The second net under a delete (P7): exactly one condition a request. */
 enum blob_guard {
-    GUARD_TAG_PENDING, /* only while the tag says pending; NO guard where the store has no tags: use the ETag then */
+    GUARD_TAG_PENDING, /* only while the tag says pending; INVALID where the store has no tags: use the ETag then */
     GUARD_ETAG,        /* only this ETag */
     GUARD_NONE,        /* the caller has proved ownership otherwise (a store whose names only we can write) */
 };
@@ -113,7 +113,9 @@ struct blob_ops {
                               const struct blob_block *block, const char *source, const char *source_etag,
                               uint64_t source_offset, uint64_t *ret_crc64, struct err *err);
 
-    /* Makes the staged blocks the content of `name`, if absent (P3), in this order. EXISTS, UNKNOWN as in put. */
+    /* Makes the staged blocks the content of `name`, if absent (P3), in this order; they lie one behind the other, from
+     * offset 0. None make an empty blob. EXISTS, UNKNOWN as in put. INVALID: a block of the list is not staged. A
+     * refused commit leaves the staged blocks as they were; one that is done drops those that it did not name. */
     enum status (*commit)(struct blob_store *store, const struct call *call, const char *name,
                           const struct blob_block *blocks, size_t count, const struct blob_about *about,
                           struct blob_facts *ret_facts, struct err *err);
@@ -152,12 +154,13 @@ struct blob_ops {
     enum status (*list)(struct blob_store *store, const struct call *call, const char *prefix, blob_list_fn *fn,
                         void *context, struct err *err);
 
-    /* The control blob, small and overwritten under its ETag. NOT_FOUND; bytes beyond `capacity` are CORRUPT. */
+    /* The control blob, a small text that is overwritten under its ETag. NOT_FOUND; a text that does not fit `capacity`
+     * with its NUL is CORRUPT. */
     enum status (*control_read)(struct blob_store *store, const struct call *call, const char *name, char *ret_text,
                                 size_t capacity, char ret_etag[LIMIT_ETAG_BYTES], struct err *err);
 
-    /* Creates it (etag NULL: if absent) or replaces the one with `etag`. EXISTS or CONDITION when somebody was faster.
-     */
+    /* Creates it (etag NULL: if absent) or replaces the one with `etag`, durably. EXISTS or CONDITION when somebody was
+     * faster; CONDITION too when there is none to replace. */
     enum status (*control_write)(struct blob_store *store, const struct call *call, const char *name, const char *text,
                                  const char *etag, char ret_etag[LIMIT_ETAG_BYTES], struct err *err);
 
