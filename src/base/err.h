@@ -21,6 +21,13 @@ struct err {
 /* Results must be looked at; where one is ignored on purpose, say (void) and why. */
 #define MUST_CHECK __attribute__((warn_unused_result))
 
+/* An outcome that nobody needs; a comment beside it says why. */
+#define IGNORE(call)                                                                                                   \
+    do {                                                                                                               \
+        if (call) {                                                                                                    \
+        }                                                                                                              \
+    } while (0)
+
 /* Empties the report. */
 void err_clear(struct err *err);
 

@@ -1,0 +1,31 @@
+/* single.c - publishing one upload. */
+#include "document/single.h"
+
+#include "document/txn.h"
+#include "document/upload_internal.h"
+
+enum status single_publish(struct session *session, struct op *op, int64_t *ret_seq, struct err *err)
+{
+    struct upload *upload = op->put.upload;
+    enum status status = upload_confirm(upload, err);
+    if (status == STATUS_OK)
+        status = txn_run(session, op, 1, DURABLE, ret_seq, err);
+    op->put.upload = NULL;
+    if (status_outcome(status) == OUTCOME_UNKNOWN) {
+        upload_unsettled(upload);
+        (void)err_context(err, "whether the document was published is not known");
+        return status;
+    }
+    if (status != STATUS_OK) {
+        upload_abandon(upload, "publishing it failed");
+        return status;
+    }
+    if (op->put.ret_status != STATUS_OK) {
+        upload_condemned(upload);
+        return err_set(err, op->put.ret_status, "%s",
+                       op->put.ret_status == STATUS_CONFLICT ? "another version was published first"
+                                                             : "the document was removed meanwhile");
+    }
+    upload_done(upload);
+    return STATUS_OK;
+}
