@@ -35,6 +35,7 @@ enum outcome {
     X(INVALID, "invalid argument", EINVAL, 1, REFUSED)                                                                 \
     X(NO_DATA, "no such attribute", ENODATA, 1, REFUSED)                                                               \
     X(RANGE, "buffer is too small", ERANGE, 1, REFUSED)                                                                \
+    X(BEYOND_END, "nothing lies there", ENXIO, 1, REFUSED)                                                             \
     X(UNSUPPORTED, "is not supported", ENOTSUP, 1, REFUSED)                                                            \
     X(PERMISSION, "operation not permitted", EPERM, 1, REFUSED)                                                        \
     X(ACCESS, "permission denied", EACCES, 4, REFUSED)                                                                 \

@@ -241,7 +241,7 @@ enum status view_changes(struct view *view, int64_t *seq, struct view_change *re
         while (count && rows[count - 1].seq == rows[*ret_count - 1].seq)
             count--;
     for (size_t i = 0; i < count; i++)
-        ret_changes[i] = (struct view_change){.dir = rows[i].dir, .name = rows[i].name, .document = rows[i].document};
+        ret_changes[i] = (struct view_change){.seq = rows[i].seq, .dir = rows[i].dir, .name = rows[i].name, .document = rows[i].document};
     bool whole = count == *ret_count && count == capacity && rows[0].seq == rows[count - 1].seq;
     if (whole) /* one commit with more lines than fit: forget everything rather than a part */
         *ret_all = true;

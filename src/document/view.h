@@ -49,6 +49,7 @@ MUST_CHECK enum status view_apply(struct view *view, struct op *ops, size_t coun
                                   int64_t *ret_seq, struct err *err);
 
 struct view_change {
+    int64_t seq; /* the commit's number, so that a session can tell its own */
     int64_t dir; /* 0: only the document changed */
     struct name name;
     int64_t document;
