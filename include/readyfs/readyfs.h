@@ -69,6 +69,34 @@ int readyfs_options_file(struct readyfs_options *options, const char *path, stru
  * environment meanwhile. */
 int readyfs_options_environment(struct readyfs_options *options, struct readyfs_error *error);
 
+/* As a command line sets it: `option` is "--KEY" as it was typed (named in messages), "-" and "_" alike. Refuses
+ * secrets, since everybody can read argument lists. EINVAL. */
+int readyfs_options_argument(struct readyfs_options *options, const char *option, const char *value,
+                             struct readyfs_error *error);
+
+/* The list behind `-o`: KEY[=VALUE],... with "\\," for a comma within a value. Refuses secrets too. EINVAL. */
+int readyfs_options_list(struct readyfs_options *options, const char *list, struct readyfs_error *error);
+
+/* The file that the key `config` names, if it does, then the environment: what a program calls after its arguments. */
+int readyfs_options_load(struct readyfs_options *options, struct readyfs_error *error);
+
+/* One key as help texts show it. All static. */
+struct readyfs_key {
+    const char *name;
+    const char *argument;    /* "SIZE", "on|off" ...; NULL for a switch, whose bare name means on */
+    const char *fallback;    /* the default; NULL: none */
+    const char *environment; /* the variable that sets it, NULL for none */
+    const char *help;        /* one line */
+    const char *group;       /* "store", "catalogue", "mount", "tuning"; NULL: not worth showing */
+    bool secret;             /* not taken from a command line */
+};
+
+/* The key at `index`, counted from 0; false behind the last. Any thread. */
+bool readyfs_key_at(size_t index, struct readyfs_key *ret_key);
+
+/* The key called `name` (`len` bytes), "-" and "_" alike; false where there is none. Any thread. */
+bool readyfs_key_find(const char *name, size_t len, struct readyfs_key *ret_key);
+
 /* ---- volumes ---- */
 
 struct readyfs_volume;
@@ -98,6 +126,7 @@ struct readyfs_status {
     char catalogue_id[40];
     int64_t documents, directories, others; /* others: symlinks and special files */
     uint64_t ready_bytes;
+    int64_t pooled;                                       /* of the Pending ones: names set aside for the next files */
     int64_t pending, ready, condemned;                    /* versions by state */
     int64_t tags_due;                                     /* Ready versions whose tag is still to be flipped */
     int64_t oldest_pending, oldest_condemned, last_sweep; /* times */
@@ -235,6 +264,7 @@ struct readyfs_kept {
     const char *reason; /* why it was not published */
     int64_t kept_at;
     uint64_t size;
+    uint64_t missing; /* bytes of it that could not be kept, and read as zeros */
 };
 
 /* Calls fn for everything in the recovery folder, oldest first. */

@@ -2,6 +2,7 @@
 #include "app/open.h"
 
 #include "app/account.h"
+#include "blob/azure/check.h"
 #include "blob/azure/http_curl.h"
 #include "blob/azure/store.h"
 #include "blob/directory.h"
@@ -83,6 +84,18 @@ static enum status open_azure(const struct config *config, const struct app *app
     return status;
 }
 
+/* S27: the service, asked once, so that a mount that cannot work does not begin. */
+static enum status check_azure(const struct config *config, const struct app_options *options, struct blob_store *store,
+                               struct err *err)
+{
+    struct azure_check check = {
+        .prefix = config->source.prefix,
+        .create_container = options->create && config->create_container,
+        .read_only = !options->create,
+    };
+    return options->offline ? STATUS_OK : azure_check(store, &check, err);
+}
+
 static enum status open_store(struct app *app, const struct config *config, const struct app_options *options,
                               struct err *err)
 {
@@ -95,8 +108,12 @@ static enum status open_store(struct app *app, const struct config *config, cons
         status = directory_open(config->source.path, create, &store, err);
     else
         status = open_azure(config, app, &store, err);
-    if (status != STATUS_OK)
+    if (status == STATUS_OK && config->source.kind == SOURCE_AZURE)
+        status = check_azure(config, options, store, err);
+    if (status != STATUS_OK) {
+        (void)blob_close(store);
         return status;
+    }
     status = traced_open(store, &app->world.blobs, err);
     if (status != STATUS_OK)
         (void)blob_close(store);

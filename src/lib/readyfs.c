@@ -1,12 +1,10 @@
-/* readyfs.c - the public interface: errors, options, opening and closing. */
+/* readyfs.c - the public interface: errors, opening and closing. */
 #include "lib/volume.h"
 
 #include "app/record.h"
 
 #include <stdio.h>
 #include <string.h>
-
-extern char **environ;
 
 const char *readyfs_version(void)
 {
@@ -33,44 +31,6 @@ int readyfs_refuse(struct readyfs_error *error, enum status status, const char *
 {
     struct err err = {0};
     return readyfs_result(err_set(&err, status, "%s", message), &err, error);
-}
-
-int readyfs_options_new(struct readyfs_options **ret_options, struct readyfs_error *error)
-{
-    struct readyfs_options *options = calloc(1, sizeof *options);
-    if (!options)
-        return readyfs_refuse(error, STATUS_NO_MEMORY, "out of memory");
-    config_init(&options->config);
-    *ret_options = options;
-    return 0;
-}
-
-void readyfs_options_free(struct readyfs_options *options)
-{
-    if (!options)
-        return;
-    config_done(&options->config);
-    free(options);
-}
-
-int readyfs_options_set(struct readyfs_options *options, const char *key, const char *value,
-                        struct readyfs_error *error)
-{
-    struct err err = {0};
-    struct config_origin origin = {.rank = RANK_CALL, .name = "options"};
-    return readyfs_result(config_set(&options->config, &origin, key, value, &err), &err, error);
-}
-
-int readyfs_options_file(struct readyfs_options *options, const char *path, struct readyfs_error *error)
-{
-    struct err err = {0};
-    return readyfs_result(config_file(&options->config, path, &err), &err, error);
-}
-
-int readyfs_options_environment(struct readyfs_options *options, struct readyfs_error *error)
-{
-    struct err err = {0};
-    return readyfs_result(config_environment(&options->config, environ, &err), &err, error);
 }
 
 /* A mount point: its record says which catalogue and SOURCE are behind it. */

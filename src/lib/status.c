@@ -6,6 +6,7 @@
 #include "host/clock.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -115,6 +116,25 @@ static enum status read_counts(struct look *look, struct err *err)
     return STATUS_OK;
 }
 
+/* Pooled names are Pending rows without a document to which nothing was sent. */
+static enum status count_pooled(struct look *look, struct err *err)
+{
+    struct version_row rows[SESSION_BATCH];
+    struct version_filter filter = {.state = VERSION_PENDING};
+    for (;;) {
+        size_t count = 0;
+        enum status status = look->catalogue->ops->version_list(look->txn, &filter, rows, SESSION_BATCH, &count, err);
+        if (status != STATUS_OK)
+            return status;
+        for (size_t i = 0; i < count; i++) {
+            filter.after = rows[i].id;
+            look->status->pooled += !rows[i].document && !rows[i].sent_utc_ns;
+        }
+        if (count < SESSION_BATCH)
+            return STATUS_OK;
+    }
+}
+
 static enum status read_meta(struct look *look, struct err *err)
 {
     char sweep[64];
@@ -136,6 +156,8 @@ static enum status read_rows(struct look *look, struct err *err)
         return status;
     status = read_counts(look, err);
     if (status == STATUS_OK)
+        status = count_pooled(look, err);
+    if (status == STATUS_OK)
         status = read_meta(look, err);
     if (status == STATUS_OK)
         status = read_sessions(look, err);
@@ -156,6 +178,13 @@ static void judge(const struct look *look)
         warn(look, "%" PRId64 " files could not be published; readyfs recover --list names them", status->kept_files);
 }
 
+static void count_kept(void *context, const struct recover_item *item)
+{
+    struct readyfs_status *status = context;
+    status->kept_files++;
+    status->kept_bytes += item->size_bytes;
+}
+
 int readyfs_status(struct readyfs_volume *volume, const struct readyfs_status_calls *calls,
                    struct readyfs_status *ret_status, struct readyfs_error *error)
 {
@@ -170,7 +199,7 @@ int readyfs_status(struct readyfs_volume *volume, const struct readyfs_status_ca
     memcpy(result.catalogue, volume->app->places.catalogue, sizeof result.catalogue);
     enum status status = read_rows(&look, &err);
     if (status == STATUS_OK)
-        status = recover_count(volume->app->places.recovery, &result.kept_files, &result.kept_bytes, &err);
+        status = recover_list(volume->app->places.recovery, count_kept, &result, &err);
     if (status == STATUS_OK) {
         judge(&look);
         *ret_status = result;
