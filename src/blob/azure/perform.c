@@ -164,6 +164,7 @@ enum status azure_perform(struct azure *azure, const struct call *call, const st
     if (!err)
         err = &own; /* what to do next is read from the report */
     err_clear(err);
+    memset(ret_response, 0, sizeof *ret_response);
     struct progress progress = {
         .call = call,
         .deadline_ms = call && call->deadline_ms > 0 ? call->deadline_ms : azure->deadline_ms,

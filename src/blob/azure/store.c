@@ -43,7 +43,7 @@ enum status azure_remove(struct blob_store *store, const struct call *call, cons
 {
     struct azure *azure = (struct azure *)store;
     if (guard == GUARD_TAG_PENDING && !azure->tags)
-        return err_set(err, STATUS_UNSUPPORTED, "remove '%s': tags are off, they cannot guard a delete", name);
+        return err_set(err, STATUS_INVALID, "remove '%s': tags are off, they cannot guard a delete", name);
     struct wire_request request;
     struct wire_response response;
     struct azure_task task = {

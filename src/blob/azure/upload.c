@@ -183,6 +183,10 @@ enum status azure_stage_from(struct blob_store *store, const struct call *call, 
                            (struct wire_range){source_offset, block->len});
         status = stage_from_perform(azure, call, &request, ret_crc64, err);
         explicit_bzero(request.text, sizeof request.text);
+        struct blob_facts facts;
+        /* A condition fails for a source that is gone, too. */
+        if (status == STATUS_CONDITION && azure_stat(store, call, source, &facts, NULL) == STATUS_NOT_FOUND)
+            status = err_set(err, STATUS_NOT_FOUND, "404 BlobNotFound");
     } else {
         (void)err_set(err, status, "build the source's address");
     }
