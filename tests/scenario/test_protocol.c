@@ -135,7 +135,7 @@ static void test_refused_put(void **state)
 /* What a crash would have taken with it: memory that nobody may free through the protocol any more. */
 static void bury(struct session *session, struct upload *upload)
 {
-    static void *volatile graveyard[8];
+    static void *graveyard[8] __attribute__((used));
     static size_t count;
     graveyard[count++] = session;
     graveyard[count++] = upload;
