@@ -257,7 +257,8 @@ struct catalogue_ops {
 
     /* -- transactions over many documents (T4, T9); the tables are empty until those are built -- */
 
-    /* BUSY when a foreign claim stands on the object ("d42" a document, "e7/name" an edge, "m7" a membership). */
+    /* BUSY when a foreign claim stands on the object ("d42" a document, "e7/name" an edge, "m7" a membership);
+     * "*": on any object at all, a cheap question before the others. */
     enum status (*claim_check)(struct catalogue_txn *txn, const char *object, struct err *err);
     enum status (*outcome_put)(struct catalogue_txn *txn, const char *id, const char *outcome, int64_t utc_ns,
                                struct err *err);

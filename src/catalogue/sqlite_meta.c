@@ -180,7 +180,7 @@ enum status sqlite_meta_set(struct catalogue_txn *txn, const char *key, const ch
 
 enum status sqlite_claim_check(struct catalogue_txn *txn, const char *object, struct err *err)
 {
-    static const char sql[] = "SELECT txn FROM claim WHERE object = ?1 LIMIT 1";
+    static const char sql[] = "SELECT txn FROM claim WHERE ?1 IN (object, '*') LIMIT 1";
     AUTO_QUERY struct query query;
     txn_query(&query, txn, sql, err);
     query_text(&query, object);
