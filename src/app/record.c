@@ -5,6 +5,7 @@
 #include "base/digest.h"
 #include "base/text.h"
 #include "host/file.h"
+#include "host/lock.h"
 #include "host/mountinfo.h"
 
 #include <fcntl.h>
@@ -59,6 +60,17 @@ enum status record_write(const char *runtime, const struct record *record, struc
     if ((status = compose(record, &buf)) != STATUS_OK)
         return err_set(err, status, "record of the mount");
     return file_write(AT_FDCWD, path, buf.bytes, buf.len, 0600, err);
+}
+
+enum status record_lock(const char *runtime, const char *point, struct lock *ret_lock, struct err *err)
+{
+    char path[PLACE_SIZE];
+    enum status status = place_make_folder(runtime, err);
+    if (status == STATUS_OK)
+        status = record_path(runtime, point, "lock", path, err);
+    if (status == STATUS_OK)
+        status = lock_open(AT_FDCWD, path, true, ret_lock, err);
+    return status == STATUS_OK ? lock_try(ret_lock, err) : status;
 }
 
 void record_remove(const char *runtime, const char *point)

@@ -1,9 +1,10 @@
 /* record.h - the record of a live mount in the runtime directory: how a verb finds the catalogue behind a DIR, and the
  * socket of the process that serves it.
  *
- * A record is a small text file RUNTIME/HASH.mount, HASH being that of the mount point, with the socket HASH.socket
- * beside it. It outlives a crash of its process on purpose: a dead mount with a record is our own. Nothing here touches
- * the mounted filesystem, which may hang. Any thread.
+ * A record is a small text file RUNTIME/HASH.mount, HASH being that of the mount point, with the socket HASH.socket and
+ * the lock HASH.lock beside it. The process that serves the mount holds the lock from before it mounts until it ends,
+ * however it ends; the record outlives a crash on purpose: a mount with a record whose lock is free is a dead one of
+ * our own. Nothing here touches the mounted filesystem, which may hang. Any thread.
  */
 #ifndef READYFS_APP_RECORD_H
 #define READYFS_APP_RECORD_H
@@ -14,6 +15,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+struct lock;
+
 struct record {
     char point[PLACE_SIZE];     /* the mount point, absolute and canonical */
     char catalogue[PLACE_SIZE]; /* the SQLite file */
@@ -23,12 +26,16 @@ struct record {
     bool read_only;
 };
 
-/* RUNTIME/HASH.mount or RUNTIME/HASH.socket of a mount point. NAME_TOO_LONG. */
+/* RUNTIME/HASH.SUFFIX of a mount point: "mount", "socket" or "lock". NAME_TOO_LONG. */
 MUST_CHECK enum status record_path(const char *runtime, const char *point, const char *suffix,
                                    char ret_path[PLACE_SIZE], struct err *err);
 
 /* Makes the runtime directory where it is missing, and writes the record, replacing an older one of the same point. */
 MUST_CHECK enum status record_write(const char *runtime, const struct record *record, struct err *err);
+
+/* Opens the lock of a mount point and takes it if it is free; makes the runtime directory. BUSY, without a message: a
+ * process serves that mount point, or is about to; the lock is then open, to wait for it. Close it in each case. */
+MUST_CHECK enum status record_lock(const char *runtime, const char *point, struct lock *ret_lock, struct err *err);
 
 /* Removes it and the socket beside it; what is not there is fine. */
 void record_remove(const char *runtime, const char *point);

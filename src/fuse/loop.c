@@ -1,0 +1,201 @@
+/* loop.c - receive under one mutex, serve without it. */
+#include "fuse/loop.h"
+
+#include "base/cleanup.h"
+#include "fs/fs.h"
+
+#include <errno.h>
+#include <fuse_lowlevel.h>
+#include <linux/fuse.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#define THREADS_MAX 64
+#define IDLE_MAX    10
+
+struct loop {
+    struct fuse_session *session;
+    struct fs *fs;
+    int wake_fd;             /* eventfd: readable once the loop is to stop */
+    pthread_mutex_t receive; /* outermost of all locks */
+    pthread_mutex_t mutex;   /* protects threads, on_end, end_context, told; leaf */
+    pthread_cond_t gone;
+    unsigned threads;
+    void (*on_end)(void *context);
+    void *end_context;
+    bool told;
+    atomic_uint idle; /* threads that wait for a request */
+    atomic_bool stopping, ended;
+};
+
+static void *serve(void *argument);
+
+static int start_thread(struct loop *loop)
+{
+    (void)pthread_mutex_lock(&loop->mutex);
+    bool full = loop->threads >= THREADS_MAX;
+    loop->threads += !full;
+    (void)pthread_mutex_unlock(&loop->mutex);
+    if (full)
+        return 0;
+    pthread_t thread;
+    atomic_fetch_add(&loop->idle, 1);
+    int error = pthread_create(&thread, NULL, serve, loop);
+    if (error == 0)
+        return pthread_detach(thread);
+    atomic_fetch_sub(&loop->idle, 1);
+    (void)pthread_mutex_lock(&loop->mutex);
+    loop->threads--;
+    (void)pthread_mutex_unlock(&loop->mutex);
+    return error;
+}
+
+/* Until a request or the wish to stop is there. */
+static void wait_readable(struct loop *loop)
+{
+    struct pollfd fds[] = {{.fd = fuse_session_fd(loop->session), .events = POLLIN},
+                           {.fd = loop->wake_fd, .events = POLLIN}};
+    (void)poll(fds, 2, -1); /* whatever woke it is looked at again */
+}
+
+static void announce(struct loop *loop, const struct fuse_buf *buf)
+{
+    struct fuse_in_header header;
+    struct fuse_release_in release;
+    if (buf->size < sizeof header + sizeof release)
+        return;
+    memcpy(&header, buf->mem, sizeof header);
+    if (header.opcode != FUSE_RELEASE)
+        return;
+    memcpy(&release, (const char *)buf->mem + sizeof header, sizeof release);
+    fs_release_announce(loop->fs, (struct fs_handle *)(uintptr_t)release.fh);
+}
+
+static void tell_end(struct loop *loop)
+{
+    (void)pthread_mutex_lock(&loop->mutex);
+    void (*on_end)(void *) = loop->told ? NULL : loop->on_end;
+    void *context = loop->end_context;
+    loop->told |= on_end != NULL;
+    (void)pthread_mutex_unlock(&loop->mutex);
+    if (on_end)
+        on_end(context);
+}
+
+/* Under loop->receive. False: the end. */
+static bool receive_locked(struct loop *loop, struct fuse_buf *buf)
+{
+    while (!atomic_load(&loop->stopping) && !atomic_load(&loop->ended)) {
+        int got = fuse_session_receive_buf(loop->session, buf);
+        if (got > 0) {
+            announce(loop, buf);
+            return true;
+        }
+        if (got == -EAGAIN || got == -EINTR)
+            wait_readable(loop);
+        else
+            break;
+    }
+    atomic_store(&loop->ended, true);
+    return false;
+}
+
+static bool receive(struct loop *loop, struct fuse_buf *buf)
+{
+    (void)pthread_mutex_lock(&loop->receive);
+    bool received = receive_locked(loop, buf);
+    bool last = received && atomic_fetch_sub(&loop->idle, 1) == 1;
+    (void)pthread_mutex_unlock(&loop->receive);
+    if (!received)
+        tell_end(loop);
+    if (last)
+        (void)start_thread(loop); /* without one more, the requests wait for those at work */
+    return received;
+}
+
+static void *serve(void *argument)
+{
+    struct loop *loop = argument;
+    struct fuse_buf buf = {0};
+    bool stays = true;
+    while (stays && receive(loop, &buf)) {
+        fuse_session_process_buf(loop->session, &buf);
+        stays = atomic_fetch_add(&loop->idle, 1) < IDLE_MAX;
+    }
+    atomic_fetch_sub(&loop->idle, 1);
+    free(buf.mem);
+    (void)pthread_mutex_lock(&loop->mutex);
+    if (--loop->threads == 0)
+        (void)pthread_cond_broadcast(&loop->gone);
+    (void)pthread_mutex_unlock(&loop->mutex);
+    return NULL;
+}
+
+enum status loop_open(struct fuse_session *session, struct fs *fs, struct loop **ret_loop, struct err *err)
+{
+    AUTO_FREE struct loop *loop = calloc(1, sizeof *loop);
+    if (!loop)
+        return err_set(err, STATUS_NO_MEMORY, "out of memory");
+    loop->session = session;
+    loop->fs = fs;
+    loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (loop->wake_fd < 0)
+        return err_set_errno(err, errno, "eventfd");
+    (void)pthread_mutex_init(&loop->receive, NULL);
+    (void)pthread_mutex_init(&loop->mutex, NULL);
+    (void)pthread_cond_init(&loop->gone, NULL);
+    int error = start_thread(loop);
+    if (error != 0) {
+        (void)close(loop->wake_fd);
+        return err_set_errno(err, error, "start a thread");
+    }
+    *ret_loop = TAKE(loop);
+    return STATUS_OK;
+}
+
+bool loop_ended(struct loop *loop)
+{
+    return atomic_load(&loop->ended);
+}
+
+void loop_on_end(struct loop *loop, void (*ended)(void *context), void *context)
+{
+    (void)pthread_mutex_lock(&loop->mutex);
+    loop->on_end = ended;
+    loop->end_context = context;
+    (void)pthread_mutex_unlock(&loop->mutex);
+    if (loop_ended(loop))
+        tell_end(loop);
+}
+
+bool loop_pending(struct loop *loop)
+{
+    struct pollfd fd = {.fd = fuse_session_fd(loop->session), .events = POLLIN};
+    return poll(&fd, 1, 0) > 0 && (fd.revents & POLLIN) && !(fd.revents & POLLERR);
+}
+
+void loop_stop(struct loop *loop)
+{
+    atomic_store(&loop->stopping, true);
+    (void)eventfd_write(loop->wake_fd, 1); /* fails only when it is readable already */
+}
+
+void loop_close(struct loop *loop)
+{
+    if (!loop)
+        return;
+    loop_stop(loop);
+    (void)pthread_mutex_lock(&loop->mutex);
+    while (loop->threads > 0)
+        (void)pthread_cond_wait(&loop->gone, &loop->mutex);
+    (void)pthread_mutex_unlock(&loop->mutex);
+    (void)pthread_mutex_destroy(&loop->receive);
+    (void)pthread_mutex_destroy(&loop->mutex);
+    (void)pthread_cond_destroy(&loop->gone);
+    (void)close(loop->wake_fd);
+    free(loop);
+}
