@@ -132,15 +132,6 @@ static void test_refused_put(void **state)
     }
 }
 
-/* What a crash would have taken with it: memory that nobody may free through the protocol any more. */
-static void bury(struct session *session, struct upload *upload)
-{
-    static void *graveyard[8] __attribute__((used));
-    static size_t count;
-    graveyard[count++] = session;
-    graveyard[count++] = upload;
-}
-
 /* P11, P12: what a dead session left is fenced, condemned, deleted, dropped; nothing Ready is touched. */
 static void test_crash_before_publish(void **state)
 {
@@ -180,7 +171,7 @@ static void test_crash_before_publish(void **state)
         assert_int_equal(counts.condemned, 0);
         lab_audit(survivor);
         session_close(survivor, "done");
-        bury(dying, upload);
+        lab_bury(dying, upload);
     }
 }
 

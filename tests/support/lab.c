@@ -255,9 +255,9 @@ void lab_client_close(struct world *world)
     world->catalogue = catalogue_close(world->catalogue);
 }
 
-void lab_open(struct lab *lab, const char *kind)
+/* Makes the folder and what does not depend on the store. */
+static void prepare(struct lab *lab)
 {
-    struct err err = {0};
     memset(lab, 0, sizeof *lab);
     const char *temporary = getenv("TMPDIR");
     (void)snprintf(lab->folder, sizeof lab->folder, "%.40s/readyfs-lab-XXXXXX", temporary ? temporary : "/tmp");
@@ -265,18 +265,39 @@ void lab_open(struct lab *lab, const char *kind)
     (void)snprintf(lab->catalogue_path, sizeof lab->catalogue_path, "%s/catalogue", lab->folder);
     lab->clock = (struct virtual_clock){{&virtual_ops}, 1700000000LL * 1000000000, 1000};
     lab->blobs.store.ops = &lab_ops;
-    char folder[96];
-    (void)snprintf(folder, sizeof folder, "%s/blobs", lab->folder);
-    if (strcmp(kind, "memory") == 0)
-        CHECK(memory_open(&lab->blobs.below, &err));
-    else
-        CHECK(directory_open(folder, true, &lab->blobs.below, &err));
     lab->workers = workers_inline();
+}
+
+static void join(struct lab *lab, struct blob_store *below)
+{
+    struct err err = {0};
+    lab->blobs.below = below;
     lab->world = lab_client(lab);
     const struct settings settings = lab_settings();
     const struct volume_options volume = {.settings = &settings};
     CHECK(volume_join(&lab->world, &volume, NULL, &err));
     memset(lab->blobs.counts, 0, sizeof lab->blobs.counts);
+}
+
+void lab_open(struct lab *lab, const char *kind)
+{
+    struct err err = {0};
+    struct blob_store *below = NULL;
+    char folder[96];
+    prepare(lab);
+    (void)snprintf(folder, sizeof folder, "%s/blobs", lab->folder);
+    if (strcmp(kind, "memory") == 0)
+        CHECK(memory_open(&below, &err));
+    else
+        CHECK(directory_open(folder, true, &below, &err));
+    join(lab, below);
+}
+
+void lab_open_over(struct lab *lab, struct blob_store *below)
+{
+    prepare(lab);
+    lab->clock.utc_ns = clock_utc_ns(clock_system());
+    join(lab, below);
 }
 
 static int remove_one(const char *path, const struct stat *stat, int type, struct FTW *walk)
@@ -402,6 +423,15 @@ void lab_sweep(struct session *session)
         CHECK(session_heartbeat(session, &err));
         CHECK(sweep_pass(session, &options, &report, &err));
     }
+}
+
+void lab_bury(struct session *session, struct upload *upload)
+{
+    static void *graveyard[16];
+    static size_t count;
+    assert_true(count + 2 <= sizeof graveyard / sizeof *graveyard);
+    graveyard[count++] = session;
+    graveyard[count++] = upload;
 }
 
 static bool count_blob(void *context, const struct blob_listing *item)

@@ -55,13 +55,15 @@ struct lab {
     char folder[64]; /* fresh, removed by lab_done */
     char catalogue_path[96];
     struct virtual_clock clock;
-    struct lab_store blobs; /* over the memory store, or the directory store */
+    struct lab_store blobs; /* over the memory store, the directory store, or another */
     struct workers *workers;
     struct world world; /* of the first client */
 };
 
 /* kind: "memory" or "directory". Joins the volume. */
 void lab_open(struct lab *lab, const char *kind);
+/* Over another store, which it takes; the clock begins at the real time, since such a store may tell its own. */
+void lab_open_over(struct lab *lab, struct blob_store *below);
 void lab_done(struct lab *lab);
 
 /* Another client of the same catalogue and store: a catalogue handle of its own. */
@@ -88,6 +90,10 @@ void lab_sweep(struct session *session);
 
 /* How many blobs lie under the documents' prefix, uncommitted ones not counted. */
 unsigned lab_blobs(struct lab *lab);
+
+/* What a crash would have taken with it: memory that nobody may free through the protocol any more, kept so that leak
+ * checkers know it. */
+void lab_bury(struct session *session, struct upload *upload);
 
 /* Fails the test on any fault that the audit finds. */
 void lab_audit(struct session *session);
