@@ -211,6 +211,21 @@ static enum status objects_there(sqlite3 *db, struct err *err)
     return STATUS_OK;
 }
 
+static enum status ours(int64_t application, int64_t version, const struct schema *schema, struct err *err)
+{
+    if (application == SCHEMA_APPLICATION_ID && version >= 1 && version <= schema->count)
+        return STATUS_OK;
+    if (application == SCHEMA_APPLICATION_ID && version > schema->count) {
+        (void)err_set(err, STATUS_NEWER, "it has schema %lld, this readyfs knows up to %d", (long long)version,
+                      schema->count);
+        (void)err_hint(err, "use the newer readyfs that has written it"); /* returns the same status */
+        return STATUS_NEWER;
+    }
+    (void)err_set(err, STATUS_CORRUPT, "it is a database of another program");
+    (void)err_hint(err, "name another file with --catalogue"); /* returns the same status */
+    return STATUS_CORRUPT;
+}
+
 enum status schema_look(sqlite3 *db, const struct schema *schema, enum schema_state *ret_state, struct err *err)
 {
     int64_t application = 0, version = 0, count = 0;
@@ -225,11 +240,9 @@ enum status schema_look(sqlite3 *db, const struct schema *schema, enum schema_st
         *ret_state = SCHEMA_EMPTY;
         return STATUS_OK;
     }
-    if (application != SCHEMA_APPLICATION_ID || version < 1)
-        return err_set(err, STATUS_CORRUPT, "it is a database of another program");
-    if (version > schema->count)
-        return err_set(err, STATUS_NEWER, "it has schema %lld, this readyfs knows up to %d", (long long)version,
-                       schema->count);
+    status = ours(application, version, schema, err);
+    if (status != STATUS_OK)
+        return status;
     *ret_state = version < schema->count ? SCHEMA_OLDER : SCHEMA_CURRENT;
     return objects_there(db, err);
 }

@@ -27,7 +27,6 @@
 
 struct place {
     char *path;      /* of the file, absolute, without symbolic links */
-    char *parent;    /* the folder it lies in */
     bool immutable;  /* neither the file nor its folder can be written: read without log and locks */
     int sessions_fd; /* PATH.d/sessions; -1 for a read-only catalogue */
     dev_t device;    /* of the file, since it was opened */

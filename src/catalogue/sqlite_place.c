@@ -66,9 +66,7 @@ static enum status fill(struct place *place, const char *path, struct err *err)
     if (strlen(place->path) > PATH_BYTES_MAX)
         return err_set(err, STATUS_NAME_TOO_LONG, "catalogue '%s': the path has more than %d bytes", place->path,
                        PATH_BYTES_MAX);
-    size_t len = (size_t)(strrchr(place->path, '/') - place->path);
-    place->parent = strndup(place->path, len ? len : 1);
-    return place->parent ? STATUS_OK : out_of_memory(err);
+    return STATUS_OK;
 }
 
 enum status place_init(struct place *place, const char *path, struct err *err)
@@ -83,7 +81,6 @@ enum status place_init(struct place *place, const char *path, struct err *err)
 void place_done(struct place *place)
 {
     free(place->path);
-    free(place->parent);
     cleanup_fd(&place->sessions_fd);
     *place = (struct place){.sessions_fd = -1};
 }
@@ -128,7 +125,7 @@ void place_remove_file(const struct place *place)
 
 enum status place_sync(const struct place *place, struct err *err)
 {
-    return file_sync_directory(AT_FDCWD, place->parent, err);
+    return file_sync_parent(AT_FDCWD, place->path, err);
 }
 
 /* ---- identity ---- */

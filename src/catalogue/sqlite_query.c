@@ -68,9 +68,11 @@ static enum status status_of(sqlite3 *db, int code)
     }
 }
 
-static void add_hint(enum status status, struct err *err)
+static void add_hint(enum status status, int code, struct err *err)
 {
-    if (status == STATUS_CORRUPT)
+    if (code == SQLITE_NOTADB)
+        (void)err_hint(err, "if it is no catalogue, name another file with --catalogue");
+    else if (status == STATUS_CORRUPT)
         (void)err_hint(err, "keep a copy of the file and its -wal, then see what `readyfs fsck` finds");
     else if (status == STATUS_NO_SPACE || status == STATUS_QUOTA)
         (void)err_hint(err, "make room on the file system that holds the catalogue");
@@ -90,7 +92,7 @@ enum status query_failure(sqlite3 *db, int code, const char *what, struct err *e
     } else {
         (void)err_set(err, status, "%s: %s (SQLite %d)", what, text, code);
     }
-    add_hint(status, err);
+    add_hint(status, code, err);
     return status;
 }
 
@@ -293,7 +295,7 @@ enum status query_read(struct query *query, const char *what)
 {
     if (query->status == STATUS_OK && query->bad) {
         query->status = err_set(query->err, STATUS_CORRUPT, "catalogue: a row of '%s' is malformed", what);
-        add_hint(STATUS_CORRUPT, query->err);
+        add_hint(STATUS_CORRUPT, SQLITE_CORRUPT, query->err);
     }
     return query->status;
 }
