@@ -1,8 +1,9 @@
 /* directory.c - blobs as files of a local folder.
  *
- * A blob is written as a draft without a name (staging.h), labelled (label.h), synced, and then linked to its name,
- * which succeeds once (shelf.h). Blocks of an upload collect in one draft (pile.h). So a name shows nothing or the
- * whole (P4), no call ends with an unknown outcome, and a crash leaves drafts alone, which the next opening removes.
+ * A blob is written as a staged file without a name of its own (staging.h), labelled (label.h), synced, and then linked
+ * to its name, which succeeds once (shelf.h). Blocks of an upload collect in one staged file (pile.h). So a name shows
+ * nothing or the whole (P4), no call ends with an unknown outcome, and a crash leaves staged files alone, which the
+ * next opening removes.
  *
  * A delete under an ETag looks first and unlinks then; between the two nothing can take the blob's place, since names
  * are never reused (P2) and a name that exists is never linked again (P3). At worst another process has deleted the
@@ -68,18 +69,18 @@ static enum status label_beside(struct directory *directory, const char *name, c
                                 uint64_t crc, struct err *err)
 {
     char path[LIMIT_BLOB_NAME_BYTES + 8];
-    AUTO_DRAFT struct draft draft = NO_DRAFT;
+    AUTO_STAGED_FILE struct staged_file file = NO_STAGED_FILE;
     AUTO_BUF struct buf text;
     buf_init(&text, LABEL_TEXT_MAX);
     (void)snprintf(path, sizeof path, "%s" LABEL_SUFFIX, name);
     enum status status = label_print(&text, about, crc);
     if (status != STATUS_OK)
         return err_set(err, status, "label '%s'", name);
-    int failure = draft_open(&directory->staging, NULL, &draft);
-    failure = failure ? failure : file_write_all(draft.fd, text.bytes, text.len, 0);
-    if (!failure && fsync(draft.fd))
+    int failure = staged_file_open(&directory->staging, NULL, &file);
+    failure = failure ? failure : file_write_all(file.fd, text.bytes, text.len, 0);
+    if (!failure && fsync(file.fd))
         failure = errno;
-    failure = failure ? failure : shelf_link(&directory->shelf, directory->staging.fd, draft.name, path);
+    failure = failure ? failure : shelf_link(&directory->shelf, directory->staging.fd, file.name, path);
     return failure ? tell(failure, "label", name, err) : STATUS_OK;
 }
 
@@ -90,26 +91,26 @@ static void unlabel_beside(struct directory *directory, const char *name)
     (void)unlinkat(directory->shelf.fd, path, 0); /* one that stays is in nobody's way: the name is never used again */
 }
 
-/* Labels the complete draft, syncs it and gives it its name. */
-static enum status publish(struct directory *directory, const struct draft *draft, const char *name,
+/* Labels the complete staged file, syncs it and gives it its name. */
+static enum status publish(struct directory *directory, const struct staged_file *file, const char *name,
                            const struct blob_about *about, uint64_t crc, struct blob_facts *ret_facts, struct err *err)
 {
-    int failure = label_attach(draft->fd, about, crc);
+    int failure = label_attach(file->fd, about, crc);
     bool beside = failure == ENOTSUP;
     struct stat facts;
     if (failure && !beside)
         return tell(failure, "label", name, err);
-    if (fsync(draft->fd) || fstat(draft->fd, &facts))
+    if (fsync(file->fd) || fstat(file->fd, &facts))
         return tell(errno, "write", name, err);
     enum status status = beside ? label_beside(directory, name, about, crc, err) : STATUS_OK;
     if (status != STATUS_OK)
         return status;
-    failure = shelf_link(&directory->shelf, directory->staging.fd, draft->name, name);
+    failure = shelf_link(&directory->shelf, directory->staging.fd, file->name, name);
     if (failure && beside)
         unlabel_beside(directory, name);
     if (failure)
         return tell(failure, "create", name, err);
-    walk_facts(&directory->shelf, draft->fd, name, &facts, ret_facts);
+    walk_facts(&directory->shelf, file->fd, name, &facts, ret_facts);
     return STATUS_OK;
 }
 
@@ -130,7 +131,7 @@ static enum status directory_put(struct blob_store *store, const struct call *ca
                                  struct err *err)
 {
     struct directory *directory = directory_of(store);
-    AUTO_DRAFT struct draft draft = NO_DRAFT;
+    AUTO_STAGED_FILE struct staged_file file = NO_STAGED_FILE;
     if (call_cancelled(call))
         return tell(ECANCELED, "create", name, err);
     if (crc64(0, bytes, len) != crc)
@@ -138,11 +139,11 @@ static enum status directory_put(struct blob_store *store, const struct call *ca
     enum status status = refuse_existing(directory, name, err);
     if (status != STATUS_OK)
         return status;
-    int failure = draft_open(&directory->staging, NULL, &draft);
-    failure = failure ? failure : write_in_pieces(draft.fd, bytes, len, 0, call);
+    int failure = staged_file_open(&directory->staging, NULL, &file);
+    failure = failure ? failure : write_in_pieces(file.fd, bytes, len, 0, call);
     if (failure)
         return tell(failure, "create", name, err);
-    return publish(directory, &draft, name, about, crc, ret_facts, err);
+    return publish(directory, &file, name, about, crc, ret_facts, err);
 }
 
 static enum status directory_stage(struct blob_store *store, const struct call *call, const char *name,
@@ -218,13 +219,13 @@ static enum status commit_pile(struct directory *directory, struct pile *pile, c
                                const struct blob_block *blocks, size_t count, const struct blob_about *about,
                                struct blob_facts *ret_facts, struct err *err)
 {
-    struct draft *draft = NULL;
+    struct staged_file *file = NULL;
     uint64_t len = 0, crc = 0;
     enum status status = refuse_existing(directory, name, err);
     if (status == STATUS_OK)
-        status = pile_arrange(pile, blocks, count, &draft, &len, &crc, err);
+        status = pile_arrange(pile, blocks, count, &file, &len, &crc, err);
     if (status == STATUS_OK)
-        status = publish(directory, draft, name, about, crc, ret_facts, err);
+        status = publish(directory, file, name, about, crc, ret_facts, err);
     return status;
 }
 
@@ -354,16 +355,19 @@ static enum status control_load(struct directory *directory, const char *name, s
 {
     AUTO_FD int fd = -1;
     struct stat facts;
+    size_t len = 0;
     int failure = shelf_find(&directory->shelf, name, &fd, &facts);
+    AUTO_FREE char *bytes = failure ? NULL : malloc(CONTROL_MAX + 1);
+    if (!failure)
+        failure = bytes ? file_read_all(fd, bytes, CONTROL_MAX + 1, 0, &len) : ENOMEM;
     if (failure)
         return tell(failure, "read the control blob", name, err);
-    enum status status = file_read(directory->shelf.fd, name, text, err);
-    if (status == STATUS_TOO_LARGE)
+    enum status status = buf_append(text, bytes, len);
+    if (status != STATUS_OK)
         return err_set(err, STATUS_CORRUPT, "the control blob '%s' is too long", name);
-    if (status == STATUS_OK)
-        (void)snprintf(ret_etag, LIMIT_ETAG_BYTES, "\"%" PRIx64 ":%" PRIx64 ":%zx\"", (uint64_t)facts.st_ino,
-                       crc64(0, text->bytes, text->len), text->len);
-    return status;
+    (void)snprintf(ret_etag, LIMIT_ETAG_BYTES, "\"%" PRIx64 ":%" PRIx64 ":%zx\"", (uint64_t)facts.st_ino,
+                   crc64(0, bytes, len), len);
+    return STATUS_OK;
 }
 
 static enum status directory_control_read(struct blob_store *store, const struct call *call, const char *name,
@@ -403,12 +407,12 @@ static enum status control_expect(struct directory *directory, const char *name,
 
 static enum status control_replace(struct directory *directory, const char *name, const char *text, struct err *err)
 {
-    AUTO_DRAFT struct draft draft = NO_DRAFT;
-    int failure = draft_open(&directory->staging, NULL, &draft);
-    failure = failure ? failure : file_write_all(draft.fd, text, strlen(text), 0);
-    if (!failure && fsync(draft.fd))
+    AUTO_STAGED_FILE struct staged_file file = NO_STAGED_FILE;
+    int failure = staged_file_open(&directory->staging, NULL, &file);
+    failure = failure ? failure : file_write_all(file.fd, text, strlen(text), 0);
+    if (!failure && fsync(file.fd))
         failure = errno;
-    failure = failure ? failure : shelf_replace(&directory->shelf, directory->staging.fd, draft.name, name);
+    failure = failure ? failure : shelf_replace(&directory->shelf, directory->staging.fd, file.name, name);
     return failure ? tell(failure, "write the control blob", name, err) : STATUS_OK;
 }
 

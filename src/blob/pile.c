@@ -17,7 +17,7 @@
 struct pile_block {
     char id[BLOCK_ID_TEXT_SIZE];
     uint64_t offset, len; /* in the blob */
-    uint64_t aside;       /* where it lies in the second draft, unless it is at its place */
+    uint64_t aside;       /* where it lies in the second staged file, unless it is at its place */
     bool at_place;
     bool whole; /* written to the end */
     uint64_t crc64;
@@ -26,7 +26,7 @@ struct pile_block {
 
 struct pile {
     char name[LIMIT_BLOB_NAME_BYTES];
-    struct draft draft, second;
+    struct staged_file file, second;
     uint64_t second_len;
     unsigned writers;
     bool taken;
@@ -202,7 +202,7 @@ static int choose_place(struct piles *piles, struct pile *pile, struct pile_bloc
         put_at_place(pile, block);
         return 0;
     }
-    failure = pile->second.staging ? 0 : draft_open(piles->staging, NULL, &pile->second);
+    failure = pile->second.staging ? 0 : staged_file_open(piles->staging, NULL, &pile->second);
     block->aside = pile->second_len;
     pile->second_len += failure ? 0 : block->len;
     return failure;
@@ -250,8 +250,8 @@ static void free_pile(struct pile *pile)
     HASH_ITER (hh, pile->blocks, block, next) {
         drop_block(pile, block);
     }
-    draft_close(&pile->draft);
-    draft_close(&pile->second);
+    staged_file_close(&pile->file);
+    staged_file_close(&pile->second);
     free(pile->placed);
     free(pile);
 }
@@ -273,13 +273,13 @@ static int add_pile(struct piles *piles, const char *name, struct pile **ret_pil
     if (!pile)
         return ENOMEM;
     (void)snprintf(pile->name, sizeof pile->name, "%s", name);
-    pile->draft = pile->second = (struct draft)NO_DRAFT;
-    int failure = draft_open(piles->staging, name, &pile->draft);
+    pile->file = pile->second = (struct staged_file)NO_STAGED_FILE;
+    int failure = staged_file_open(piles->staging, name, &pile->file);
     if (failure)
         return failure;
     HASH_ADD_STR(piles->all, name, pile);
     if (!pile->hh.tbl) {
-        draft_close(&pile->draft);
+        staged_file_close(&pile->file);
         return ENOMEM;
     }
     *ret_pile = TAKE(pile);
@@ -324,6 +324,7 @@ void pile_end(struct piles *piles, struct pile *pile)
         return;
     (void)pthread_mutex_lock(&piles->lock);
     HASH_DEL(piles->all, pile);
+    staged_file_unname(&pile->file); /* a late block may begin a new pile of that name */
     (void)pthread_cond_broadcast(&piles->changed);
     (void)pthread_mutex_unlock(&piles->lock);
     free_pile(pile);
@@ -365,7 +366,7 @@ static void leave(struct piles *piles, struct pile *pile, struct pile_block *blo
 static int transfer(const struct pile *pile, const struct pile_block *block, const struct call *call,
                     const struct pile_source *source, uint64_t *crc)
 {
-    int fd = block->at_place ? pile->draft.fd : pile->second.fd;
+    int fd = block->at_place ? pile->file.fd : pile->second.fd;
     uint64_t at = block->at_place ? block->offset : block->aside;
     int failure = source->bytes ? write_in_pieces(fd, source->bytes, block->len, at, call)
                                 : copy_between(source->fd, source->offset, fd, at, block->len, call);
@@ -436,14 +437,14 @@ static int bring(struct pile *pile, struct pile_block *block)
     if (failure)
         return failure;
     clear_place(pile, block->offset, block->len);
-    failure = copy_between(pile->second.fd, block->aside, pile->draft.fd, block->offset, block->len, NULL);
+    failure = copy_between(pile->second.fd, block->aside, pile->file.fd, block->offset, block->len, NULL);
     if (!failure)
         put_at_place(pile, block);
     return failure;
 }
 
-enum status pile_arrange(struct pile *pile, const struct blob_block *blocks, size_t count, struct draft **ret_draft,
-                         uint64_t *ret_len, uint64_t *ret_crc64, struct err *err)
+enum status pile_arrange(struct pile *pile, const struct blob_block *blocks, size_t count,
+                         struct staged_file **ret_file, uint64_t *ret_len, uint64_t *ret_crc64, struct err *err)
 {
     uint64_t len = 0;
     enum status status = check_list(pile, blocks, count, &len, ret_crc64, err);
@@ -454,11 +455,11 @@ enum status pile_arrange(struct pile *pile, const struct blob_block *blocks, siz
         failure = bring(pile, find_block(pile, blocks[i].id));
     if (!failure) {
         clear_place(pile, len, UINT64_MAX - len);
-        failure = ftruncate(pile->draft.fd, (off_t)len) ? errno : 0;
+        failure = ftruncate(pile->file.fd, (off_t)len) ? errno : 0;
     }
     if (failure)
         return err_set_errno(err, failure, "commit '%s'", pile->name);
-    *ret_draft = &pile->draft;
+    *ret_file = &pile->file;
     *ret_len = len;
     return STATUS_OK;
 }

@@ -1,9 +1,9 @@
 /* pile.h - the staged blocks of a blob that the directory store does not have yet.
  *
- * A pile is one draft in which each block lies where the blob will have it, so that a commit has nothing to copy. A
- * place belongs to the id that was staged there first: a block that another id overlaps (the same part of the file,
- * staged anew under its next generation) goes to a second draft and is moved to its place by the commit that names it.
- * So a block once staged stays as it was (P2), whatever arrives late or twice, as on a service.
+ * A pile is one staged file in which each block lies where the blob will have it, so that a commit has nothing to copy.
+ * A place belongs to the id that was staged there first: a block that another id overlaps (the same part of the file,
+ * staged anew under its next generation) goes to a second staged file and is moved to its place by the commit that
+ * names it. So a block once staged stays as it was (P2), whatever arrives late or twice, as on a service.
  *
  * Piles belong to one open store; those of a dead one die with its staging folder. Any thread; blocks of one pile are
  * written side by side, and a commit has a pile for itself.
@@ -22,7 +22,7 @@ struct piles {
     struct staging *staging; /* borrowed */
     pthread_mutex_t lock;
     pthread_cond_t changed; /* a writer or an owner has left a pile */
-    struct pile *all;       /* protected by lock, as is all within but the drafts' bytes */
+    struct pile *all;       /* protected by lock, as is all within but the staged files' bytes */
 };
 
 /* Where a block's bytes come from: memory, or a range of an open file. */
@@ -47,10 +47,11 @@ struct pile *pile_take(struct piles *piles, const char *name);
 void pile_give_back(struct piles *piles, struct pile *pile);
 void pile_end(struct piles *piles, struct pile *pile); /* throws it away; NULL is fine */
 
-/* Makes the draft of a taken pile exactly the listed blocks, one behind the other. INVALID, and nothing has changed,
- * where a block is not staged so. The draft stays the pile's. */
+/* Makes the staged file of a taken pile exactly the listed blocks, one behind the other. INVALID, and nothing has
+ * changed, where a block is not staged so. The staged file stays the pile's. */
 MUST_CHECK enum status pile_arrange(struct pile *pile, const struct blob_block *blocks, size_t count,
-                                    struct draft **ret_draft, uint64_t *ret_len, uint64_t *ret_crc64, struct err *err);
+                                    struct staged_file **ret_file, uint64_t *ret_len, uint64_t *ret_crc64,
+                                    struct err *err);
 
 /* Copies len bytes between open files, by reference where the file system can. 0, an errno, ECANCELED where the call is
  * cancelled, ENODATA where the source ends too early. */

@@ -1,4 +1,4 @@
-/* staging.c - folders of the living and the dead, and drafts in them. */
+/* staging.c - folders of the living and the dead, and staged files in them. */
 #include "blob/staging.h"
 
 #include "base/text.h"
@@ -137,7 +137,7 @@ void staging_close(struct staging *staging)
     lock_close(&staging->lock);
 }
 
-/* Makes the folders on the way to a draft; they need not last. */
+/* Makes the folders on the way to a staged file; they need not last. */
 static int make_way(const struct staging *staging, const char *name)
 {
     char path[LIMIT_BLOB_NAME_BYTES + 8];
@@ -149,30 +149,37 @@ static int make_way(const struct staging *staging, const char *name)
     return 0;
 }
 
-int draft_open(struct staging *staging, const char *blob_name, struct draft *ret_draft)
+int staged_file_open(struct staging *staging, const char *blob_name, struct staged_file *ret_file)
 {
-    struct draft draft = {.staging = staging, .fd = -1};
+    struct staged_file file = {.staging = staging, .fd = -1};
     if (staging->failure)
         return staging->failure;
     if (blob_name)
-        (void)snprintf(draft.name, sizeof draft.name, STAGING_BLOCKS "/%s", blob_name);
+        (void)snprintf(file.name, sizeof file.name, STAGING_BLOCKS "/%s", blob_name);
     else
-        (void)snprintf(draft.name, sizeof draft.name, "p%lu", atomic_fetch_add(&staging->drafts, 1));
-    int failure = make_way(staging, draft.name);
+        (void)snprintf(file.name, sizeof file.name, "p%lu", atomic_fetch_add(&staging->files, 1));
+    int failure = make_way(staging, file.name);
     if (failure)
         return failure;
-    draft.fd = openat(staging->fd, draft.name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (draft.fd < 0)
+    file.fd = openat(staging->fd, file.name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (file.fd < 0)
         return errno;
-    *ret_draft = draft;
+    *ret_file = file;
     return 0;
 }
 
-void draft_close(struct draft *draft)
+void staged_file_unname(struct staged_file *file)
 {
-    if (!draft->staging)
+    if (file->staging && file->name[0])
+        (void)unlinkat(file->staging->fd, file->name, 0); /* what stays is removed with the folder */
+    file->name[0] = '\0';
+}
+
+void staged_file_close(struct staged_file *file)
+{
+    if (!file->staging)
         return;
-    (void)close(draft->fd);                             /* what matters of it has been synced */
-    (void)unlinkat(draft->staging->fd, draft->name, 0); /* what stays is removed with the folder */
-    *draft = (struct draft)NO_DRAFT;
+    staged_file_unname(file);
+    (void)close(file->fd); /* what matters of it has been synced */
+    *file = (struct staged_file)NO_STAGED_FILE;
 }

@@ -17,7 +17,7 @@
 #include <stdatomic.h>
 
 #define STAGING_FOLDER ".staging"
-#define STAGING_BLOCKS "b" /* drafts of blocks, in a store's folder */
+#define STAGING_BLOCKS "b" /* staged files of blocks, in a store's folder */
 
 struct staging {
     int root_fd;   /* borrowed */
@@ -25,33 +25,37 @@ struct staging {
     int failure;   /* why there is none, an errno: the store can then only be read */
     char name[48]; /* of that folder, below root_fd */
     struct lock lock;
-    atomic_ulong drafts; /* made so far */
+    atomic_ulong files; /* made so far */
 };
 
 /* A file that is being written. */
-struct draft {
-    const struct staging *staging; /* NULL: no draft */
+struct staged_file {
+    const struct staging *staging; /* NULL: none */
     int fd;
-    char name[LIMIT_BLOB_NAME_BYTES + 8]; /* below the staging folder */
+    char name[LIMIT_BLOB_NAME_BYTES + 8]; /* below the staging folder; "" once it is taken away */
 };
 
 /* Removes what the dead have left, and makes this store's folder. A root that cannot be written (read-only, or no right
- * to) is no failure; drafts then are. `root_fd` is borrowed until the close. */
+ * to) is no failure; staged files then are. `root_fd` is borrowed until the close. */
 MUST_CHECK enum status staging_open(int root_fd, struct staging *ret_staging, struct err *err);
 
-/* Removes the folder; there are no drafts any more. */
+/* Removes the folder; there are no staged files any more. */
 void staging_close(struct staging *staging);
 
-/* Makes an empty draft (0600), open for reading and writing; of the blocks of a blob where `blob_name` is not NULL. */
-MUST_CHECK int draft_open(struct staging *staging, const char *blob_name, struct draft *ret_draft);
+/* Makes an empty staged file (0600), open for reading and writing; of the blocks of a blob where `blob_name` is not
+ * NULL. */
+MUST_CHECK int staged_file_open(struct staging *staging, const char *blob_name, struct staged_file *ret_file);
 
-/* Closes it and takes its name away; a file that has another name by now stays. No draft is fine. */
-void draft_close(struct draft *draft);
+/* Takes its name away, so that another may have it; the file lives on while it is open or has another name. */
+void staged_file_unname(struct staged_file *file);
 
-#define NO_DRAFT                                                                                                       \
+/* Takes its name away and closes it. None is fine. */
+void staged_file_close(struct staged_file *file);
+
+#define NO_STAGED_FILE                                                                                                 \
     {                                                                                                                  \
         .staging = NULL, .fd = -1                                                                                      \
     }
-#define AUTO_DRAFT CLEANUP(draft_close)
+#define AUTO_STAGED_FILE CLEANUP(staged_file_close)
 
 #endif
