@@ -97,6 +97,9 @@ bool readyfs_key_at(size_t index, struct readyfs_key *ret_key);
 /* The key called `name` (`len` bytes), "-" and "_" alike; false where there is none. Any thread. */
 bool readyfs_key_find(const char *name, size_t len, struct readyfs_key *ret_key);
 
+/* The key whose name is closest to a mistyped one, NULL where none is close. Any thread. */
+const char *readyfs_key_suggest(const char *name, size_t len);
+
 /* ---- volumes ---- */
 
 struct readyfs_volume;
@@ -145,7 +148,7 @@ struct readyfs_session {
 };
 
 struct readyfs_status_calls {
-    void (*session)(void *context, const struct readyfs_session *session); /* may be NULL, like the next */
+    void (*session)(void *context, const struct readyfs_session *session); /* mounts, and verbs that run; may be NULL */
     void (*warning)(void *context, const char *text);                      /* what somebody should look at; one line */
     void *context;
 };

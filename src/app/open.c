@@ -6,6 +6,7 @@
 #include "blob/azure/http_curl.h"
 #include "blob/azure/store.h"
 #include "blob/directory.h"
+#include "blob/memory.h"
 #include "blob/traced.h"
 #include "catalogue/sqlite.h"
 #include "config/config.h"
@@ -93,7 +94,7 @@ static enum status check_azure(const struct config *config, const struct app_opt
         .create_container = options->create && config->create_container,
         .read_only = !options->create,
     };
-    return options->offline ? STATUS_OK : azure_check(store, &check, err);
+    return azure_check(store, &check, err);
 }
 
 static enum status open_store(struct app *app, const struct config *config, const struct app_options *options,
@@ -104,11 +105,13 @@ static enum status open_store(struct app *app, const struct config *config, cons
     /* A folder that is missing beside a catalogue that is there is a disk that is not mounted: not to be made anew. */
     bool first = access(app->places.catalogue, F_OK) != 0;
     bool create = options->create && (first || config->create_container);
-    if (config->source.kind == SOURCE_DIRECTORY)
+    if (options->offline)
+        status = memory_open(&store, err); /* stands in for the store that nobody asks */
+    else if (config->source.kind == SOURCE_DIRECTORY)
         status = directory_open(config->source.path, create, &store, err);
     else
         status = open_azure(config, app, &store, err);
-    if (status == STATUS_OK && config->source.kind == SOURCE_AZURE)
+    if (status == STATUS_OK && config->source.kind == SOURCE_AZURE && !options->offline)
         status = check_azure(config, options, store, err);
     if (status != STATUS_OK) {
         (void)blob_close(store);

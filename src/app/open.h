@@ -20,7 +20,7 @@ struct app_options {
     enum session_kind kind; /* SESSION_MOUNT, SESSION_MOUNT_RO or SESSION_VERB */
     const char *place;      /* mount point or verb, for people */
     bool create;  /* make catalogue, folder and control blob where they are not there: the mount that writes */
-    bool offline; /* the catalogue alone is needed: make no exchange with the store */
+    bool offline; /* the catalogue alone is needed: the store is not opened, and `world.blobs` is empty */
 };
 
 struct app {

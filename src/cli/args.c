@@ -61,9 +61,14 @@ static bool set_key(struct words *words, const char *option, size_t name_len, co
     struct readyfs_error error;
     char name[80];
     const struct verb *verb = words->args->verb;
-    (void)snprintf(name, sizeof name, "%.*s", (int)(name_len < 70 ? name_len + 2 : 72), option);
+    char shown[SAY_NAME_SIZE];
+    (void)snprintf(name, sizeof name, "%.70s", say_name(option, name_len + 2, shown));
     if (!verb->keys || !readyfs_key_find(option + 2, name_len, &key)) {
-        say_usage(verb, "unknown option %s", name);
+        const char *close = verb->keys ? readyfs_key_suggest(option + 2, name_len) : NULL;
+        if (close)
+            say_usage(verb, "unknown option %s, did you mean --%s?", name, close);
+        else
+            say_usage(verb, "unknown option %s", name);
         return false;
     }
     const char *value = attached;

@@ -52,11 +52,13 @@ static void list_key(const struct readyfs_key *key)
 {
     char left[80], text[256];
     size_t used = 0;
+    const char *argument = key->argument;
+    if (!argument && key->fallback && strcmp(key->fallback, "on") == 0)
+        argument = "on|off"; /* a switch that is on has to be given a value to make a difference */
     if (key->secret)
         (void)snprintf(left, sizeof left, "  %s", key->environment);
     else
-        (void)snprintf(left, sizeof left, "--%s%s%s", key->name, key->argument ? "=" : "",
-                       key->argument ? key->argument : "");
+        (void)snprintf(left, sizeof left, "--%s%s%s", key->name, argument ? "=" : "", argument ? argument : "");
     for (char *at = left; !key->secret && *at && *at != '='; at++)
         if (*at == '_')
             *at = '-';

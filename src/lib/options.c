@@ -123,3 +123,8 @@ bool readyfs_key_find(const char *name, size_t len, struct readyfs_key *ret_key)
         describe(key, ret_key);
     return key != NULL;
 }
+
+const char *readyfs_key_suggest(const char *name, size_t len)
+{
+    return key_suggest(name, len);
+}

@@ -88,7 +88,8 @@ static enum status read_sessions(const struct look *look, struct err *err)
             return status;
         for (size_t i = 0; i < count; i++) {
             after = rows[i].id;
-            if (rows[i].id != session_id(look->volume->app->session))
+            bool passed = rows[i].kind == SESSION_VERB && rows[i].result[0]; /* of no interest any more */
+            if (!passed && rows[i].id != session_id(look->volume->app->session))
                 tell_session(look, &rows[i]);
         }
         if (count < SESSION_BATCH)
