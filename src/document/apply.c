@@ -38,7 +38,6 @@ enum status apply_condemn(struct apply *apply, struct version_row *row, const ch
     enum status status = apply_seq(apply, &row->condemned_seq, err);
     if (status != STATUS_OK)
         return status;
-    session_set_due(apply->session);
     return ROWS(apply)->version_update(apply->txn, row, before, err);
 }
 

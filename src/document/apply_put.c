@@ -56,8 +56,6 @@ static enum status make_ready(struct apply *apply, struct op *op, struct version
     row->tag_due = session_has_tags(apply->session);
     row->append_of = op->put.ret_takes_node ? op->put.base : 0;
     op->put.ret_number = number;
-    if (row->tag_due)
-        session_set_due(apply->session);
     enum status status = ROWS(apply)->version_update(apply->txn, row, VERSION_PENDING, err);
     return status == STATUS_CONDITION ? err_set(err, STATUS_FENCED, "the version was given up by another session")
                                       : status;

@@ -363,22 +363,6 @@ void session_background_end(struct session *session)
     pthread_mutex_unlock(&session->lock);
 }
 
-void session_set_due(struct session *session)
-{
-    pthread_mutex_lock(&session->lock);
-    session->due = true;
-    pthread_mutex_unlock(&session->lock);
-}
-
-bool session_take_due(struct session *session)
-{
-    pthread_mutex_lock(&session->lock);
-    bool due = session->due;
-    session->due = false;
-    pthread_mutex_unlock(&session->lock);
-    return due;
-}
-
 unsigned session_busy(struct session *session)
 {
     pthread_mutex_lock(&session->lock);

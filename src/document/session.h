@@ -54,9 +54,6 @@ MUST_CHECK enum status session_sync(struct session *session, struct err *err);
 /* Uploads and publishes under way now; for the sweeper's patience and for `umount`. */
 unsigned session_busy(struct session *session);
 
-/* Whether commits of this session have left work for a sweep since the last call. */
-bool session_take_due(struct session *session);
-
 /* A registration of a reader (P14): until it is released, no blob is deleted that a snapshot begun after registering
  * may show. The object belongs to the caller, zeroed before first use; registering twice is an error of ours. */
 struct registration {

@@ -71,7 +71,6 @@ struct session {
     bool doubtful;         /* the catalogue could not be reopened after an unknown COMMIT (P6) */
     unsigned busy;         /* uploads and publishes under way */
     unsigned background;   /* tasks that outlive their caller: read-ahead, compensating deletes */
-    bool due;              /* a commit has left work for a sweep */
     unsigned buffers_used; /* block buffers taken */
     struct cache *cache;   /* its contents are behind this lock too */
 };
@@ -158,9 +157,6 @@ void session_buffer_give(struct session *session);
 /* session_close waits for these. */
 void session_background_begin(struct session *session);
 void session_background_end(struct session *session);
-
-/* A commit has condemned something or left a tag to flip. */
-void session_set_due(struct session *session);
 
 void session_busy_begin(struct session *session);
 void session_busy_end(struct session *session);
