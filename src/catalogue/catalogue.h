@@ -9,7 +9,11 @@
  * make no call that waits for anything else (a blob, the kernel).
  *
  * Rows that are not there are NOT_FOUND, without a message (it is an answer, not an error). All other refusals carry
- * one. Times are nanoseconds since 1970 UTC. Ids are positive, never reused; 0 means none.
+ * one. What a table forbids (a version that goes back to an earlier state, a dropped one that was not Condemned, a
+ * Condemned one without condemned_seq, a Ready one without number or document) is INVALID, at the latest at the commit;
+ * a second net, no tool. After NO_SPACE, NO_MEMORY or IO the transaction may be taken back already; every further call
+ * with it, commit included, is then IO. Times are nanoseconds since 1970 UTC. Ids are positive, never reused; 0 means
+ * none.
  */
 #ifndef READYFS_CATALOGUE_CATALOGUE_H
 #define READYFS_CATALOGUE_CATALOGUE_H
@@ -154,8 +158,8 @@ struct catalogue_ops {
      * transaction may be open in this process. OK: what is visible now is durable. */
     enum status (*reopen)(struct catalogue *catalogue, struct err *err);
 
-    /* A number that moves whenever another connection, of this process or another, has committed. About a microsecond.
-     * Any thread. */
+    /* A number that moves whenever another connection, of this process or another, has committed, and with reopen. A
+     * few microseconds. Any thread. */
     enum status (*data_version)(struct catalogue *catalogue, uint64_t *ret_version, struct err *err);
 
     /* IO with one clear line once the file under the catalogue was unlinked or replaced. Cheap enough for each
@@ -226,7 +230,7 @@ struct catalogue_ops {
     /* The proof of life of a session. lock_take creates and locks it for the life of this process (call it inside the
      * write transaction that inserts the row); lock_probe tells whether the owner is gone and, if so, holds the lock
      * until lock_bury (inside a write transaction, after the row is fenced or absent) or lock_release. BUSY: the owner
-     * lives. */
+     * lives, or another thread is just burying it. A lock made in a transaction that comes to nothing goes with it. */
     enum status (*lock_take)(struct catalogue_txn *txn, int64_t session, struct err *err);
     enum status (*lock_probe)(struct catalogue *catalogue, int64_t session, struct err *err);
     void (*lock_release)(struct catalogue *catalogue, int64_t session);
@@ -236,11 +240,14 @@ struct catalogue_ops {
     enum status (*seq_now)(struct catalogue_txn *txn, int64_t *ret_seq, struct err *err);
     enum status (*seq_next)(struct catalogue_txn *txn, int64_t *ret_seq, struct err *err); /* in a write transaction */
     enum status (*change_add)(struct catalogue_txn *txn, const struct change_row *row, struct err *err);
-    /* After `seq`, in order. RANGE when the log was pruned beyond `seq`: forget everything. */
+    /* After `seq`, in order, whole commits only: go on after the last row's seq until there are none. RANGE when the
+     * log was pruned beyond `seq`, when `seq` has not come yet (a restored copy), and when the next commit alone has
+     * more changes than `capacity`: forget everything. */
     enum status (*change_list)(struct catalogue_txn *txn, int64_t seq, struct change_row *ret_rows, size_t capacity,
                                size_t *ret_count, struct err *err);
     enum status (*change_prune)(struct catalogue_txn *txn, int64_t up_to_seq, struct err *err);
-    /* "" (and OK) where the key is not set. Keys: catalogue, container, incarnation, mark, last_sweep ... */
+    /* "" (and OK) where the key is not set; RANGE where it does not fit. Keys: catalogue, container, incarnation, mark,
+     * last_sweep ... */
     enum status (*meta_get)(struct catalogue_txn *txn, const char *key, char *ret_value, size_t capacity,
                             struct err *err);
     enum status (*meta_set)(struct catalogue_txn *txn, const char *key, const char *value, struct err *err);

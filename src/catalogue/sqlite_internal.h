@@ -19,7 +19,7 @@
 
 #define SQLITE_BUSY_MS           5000 /* a second net behind the gate: recovery, checkpoints, foreign programs */
 #define SQLITE_POOL_CONNECTIONS  8    /* idle readers that are kept */
-#define SQLITE_CHECKPOINT_FRAMES 2000 /* pages in the log from which a commit copies it into the file (8 MiB) */
+#define SQLITE_CHECKPOINT_FRAMES 4000 /* pages in the log from which a commit copies it into the file (16 MiB) */
 #define SQLITE_LOG_BYTES         (64 * 1024 * 1024) /* what an emptied log may keep of the disk */
 #define SQLITE_OPEN_GATE_MS      60000              /* waiting for another process that creates, migrates, reopens */
 
@@ -110,7 +110,6 @@ struct catalogue_txn {
     bool writing;
     bool nested; /* a savepoint is open */
     int64_t deadline_boot_ms;
-    int64_t lock_taken; /* the session whose lock this transaction made, 0 for none */
 };
 
 /* sqlite_open() with another list of migrations. For tests of the migrating. */
@@ -144,8 +143,9 @@ MUST_CHECK enum status sqlite_undoubted(struct sqlite_catalogue *catalogue, stru
  * the log keeps everything. A failed sync makes the catalogue doubtful. */
 void sqlite_checkpoint(struct sqlite_catalogue *catalogue, struct connection *connection);
 
-/* Forgets the lock that a transaction made and that came to nothing. */
-void sqlite_lock_undo(struct catalogue_txn *txn);
+/* Locks that the writing transaction has made stay with its commit, or are removed with it. Inside the gate. */
+void sqlite_locks_keep(struct sqlite_catalogue *catalogue);
+void sqlite_locks_undo(struct sqlite_catalogue *catalogue);
 /* Lets go of all of them; the files of this process's own sessions stay, for whoever fences them. */
 void sqlite_locks_done(struct sqlite_catalogue *catalogue);
 /* BUSY when any session's owner lives. Inside the gate. */

@@ -17,6 +17,7 @@ struct session_lock {
     struct session_lock *next;
     int64_t session;
     struct lock lock;
+    bool fresh; /* made by the writing transaction that is still open */
 };
 
 struct lock_name {
@@ -83,6 +84,7 @@ static enum status lock_file(struct sqlite_catalogue *catalogue, int64_t session
     if (!made)
         return err_set(err, STATUS_NO_MEMORY, "catalogue: out of memory");
     made->session = session;
+    made->fresh = create;
     enum status status = lock_open(catalogue->place.sessions_fd, name_of(session).text, create, &made->lock, err);
     if (status != STATUS_OK) {
         free(made);
@@ -96,15 +98,15 @@ static enum status lock_file(struct sqlite_catalogue *catalogue, int64_t session
     return status;
 }
 
+/* An id that we hold already comes again when the transaction that gave it out came to nothing. */
 enum status sqlite_lock_take(struct catalogue_txn *txn, int64_t session, struct err *err)
 {
-    INVARIANT(txn->writing && session > 0 && !txn->lock_taken);
-    INVARIANT(!held(txn->catalogue, session));
+    INVARIANT(txn->writing && session > 0);
+    if (held(txn->catalogue, session))
+        return STATUS_OK;
     enum status status = lock_file(txn->catalogue, session, true, err);
     if (status == STATUS_BUSY)
         return err_set(err, STATUS_BUSY, "catalogue: the lock of session %lld is taken", (long long)session);
-    if (status == STATUS_OK)
-        txn->lock_taken = session;
     return status;
 }
 
@@ -143,11 +145,30 @@ void sqlite_lock_bury(struct catalogue_txn *txn, int64_t session)
     bury(txn->catalogue, session);
 }
 
-void sqlite_lock_undo(struct catalogue_txn *txn)
+void sqlite_locks_keep(struct sqlite_catalogue *catalogue)
 {
-    if (txn->lock_taken)
-        bury(txn->catalogue, txn->lock_taken);
-    txn->lock_taken = 0;
+    INVARIANT(pthread_mutex_lock(&catalogue->lock_mutex) == 0);
+    for (struct session_lock *each = catalogue->locks; each; each = each->next)
+        each->fresh = false;
+    INVARIANT(pthread_mutex_unlock(&catalogue->lock_mutex) == 0);
+}
+
+static int64_t any_fresh(struct sqlite_catalogue *catalogue)
+{
+    INVARIANT(pthread_mutex_lock(&catalogue->lock_mutex) == 0);
+    struct session_lock *each = catalogue->locks;
+    while (each && !each->fresh)
+        each = each->next;
+    int64_t session = each ? each->session : 0;
+    INVARIANT(pthread_mutex_unlock(&catalogue->lock_mutex) == 0);
+    return session;
+}
+
+void sqlite_locks_undo(struct sqlite_catalogue *catalogue)
+{
+    int64_t session;
+    while ((session = any_fresh(catalogue)))
+        bury(catalogue, session);
 }
 
 void sqlite_locks_done(struct sqlite_catalogue *catalogue)

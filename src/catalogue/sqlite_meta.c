@@ -2,6 +2,8 @@
  * transactions over many documents. */
 #include "catalogue/sqlite_internal.h"
 
+#include <string.h>
+
 /* ---- the sequence ---- */
 
 struct sequence {
@@ -180,9 +182,10 @@ enum status sqlite_meta_set(struct catalogue_txn *txn, const char *key, const ch
 
 enum status sqlite_claim_check(struct catalogue_txn *txn, const char *object, struct err *err)
 {
-    static const char sql[] = "SELECT txn FROM claim WHERE ?1 IN (object, '*') LIMIT 1";
+    static const char any[] = "SELECT txn FROM claim WHERE ?1 = '*' LIMIT 1";
+    static const char one[] = "SELECT txn FROM claim WHERE object = ?1 LIMIT 1"; /* by index */
     AUTO_QUERY struct query query;
-    txn_query(&query, txn, sql, err);
+    txn_query(&query, txn, strcmp(object, "*") ? one : any, err);
     query_text(&query, object);
     enum status status = query_step(&query);
     if (status == STATUS_NOT_FOUND)

@@ -26,13 +26,19 @@ struct opening {
 
 /* ---- looking ---- */
 
+/* SQLite falls back to reading without a word where the file cannot be written, and makes its log in the folder. */
 static enum status writable(const struct place *place, struct connection *connection, struct err *err)
 {
-    if (sqlite3_db_readonly(connection->db, "main") != 1)
-        return STATUS_OK;
-    /* SQLite falls back to reading without a word. */
-    int reason = faccessat(AT_FDCWD, place->path, W_OK, AT_EACCESS) ? errno : EACCES;
-    return err_set_errno(err, reason, "it cannot be written");
+    if (sqlite3_db_readonly(connection->db, "main") == 1) {
+        int reason = faccessat(AT_FDCWD, place->path, W_OK, AT_EACCESS) ? errno : EACCES;
+        return err_set_errno(err, reason, "it cannot be written");
+    }
+    AUTO_FREE char *folder = strndup(place->path, (size_t)(strrchr(place->path, '/') - place->path) + 1);
+    if (!folder)
+        return err_set(err, STATUS_NO_MEMORY, "out of memory");
+    if (faccessat(AT_FDCWD, folder, W_OK, AT_EACCESS))
+        return err_set_errno(err, errno, "its folder cannot be written");
+    return STATUS_OK;
 }
 
 static enum status look_with(struct opening *opening, struct err *err)
@@ -42,9 +48,9 @@ static enum status look_with(struct opening *opening, struct err *err)
     enum status status = connection_open(&catalogue->place, CONNECTION_LOOK, &connection, err);
     if (status != STATUS_OK)
         return status;
-    status = schema_look(connection->db, opening->schema, &opening->state, err);
-    if (status == STATUS_OK && !catalogue->read_only)
-        status = writable(&catalogue->place, connection, err);
+    status = catalogue->read_only ? STATUS_OK : writable(&catalogue->place, connection, err);
+    if (status == STATUS_OK)
+        status = schema_look(connection->db, opening->schema, &opening->state, err);
     (void)connection_close(connection, false); /* returns NULL */
     return status == STATUS_OK ? STATUS_OK : err_context(err, "catalogue '%s'", catalogue->place.path);
 }

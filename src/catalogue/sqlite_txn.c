@@ -230,7 +230,7 @@ void sqlite_abort(struct catalogue_txn *txn)
     if (!txn)
         return;
     if (txn->writing) {
-        sqlite_lock_undo(txn);
+        sqlite_locks_undo(txn->catalogue);
         settle_writer(txn);
     } else if (!sqlite3_get_autocommit(txn->connection->db)) {
         (void)run_text(txn, sql_rollback, NULL); /* pool_give() looks whether it has ended */
@@ -298,8 +298,10 @@ enum status sqlite_commit(struct catalogue_txn *txn, struct err *err)
     enum status status = commit_writing(txn, err);
     if (status == STATUS_OK)
         sqlite_checkpoint(txn->catalogue, txn->connection);
-    else if (status != STATUS_UNKNOWN)
-        sqlite_lock_undo(txn);
+    if (status == STATUS_OK || status == STATUS_UNKNOWN) /* a session that may be there must not look dead */
+        sqlite_locks_keep(txn->catalogue);
+    else
+        sqlite_locks_undo(txn->catalogue);
     leave(txn);
     return status;
 }

@@ -160,6 +160,33 @@ static void test_full_disk_within_a_transaction_takes_it_back(void **state)
     OK(put(f, DURABLE, "k", "later"));
 }
 
+/* "Who is dead": a session whose row may be there must look alive; when it is settled as failed, its id comes again. */
+static void test_session_of_an_unknown_commit_looks_alive(void **state)
+{
+    struct place_fixture *f = setup_of(state);
+    struct catalogue *other = NULL;
+    OK(open_plain(f, &other));
+    struct session_row row = {.kind = SESSION_MOUNT};
+    for (int i = 0; i < 2; i++) {
+        struct catalogue_txn *txn = writing(f, DURABLE);
+        OK(OPS->session_insert(txn, &row, &row.id, &f->err));
+        OK(OPS->lock_take(txn, row.id, &f->err));
+        assert_int_equal(row.id, 1);
+        REFUSED(BUSY, other->ops->lock_probe(other, row.id, &f->err));
+        if (i == 0) {
+            fault_vfs_set(
+                (struct fault){.call = FAULT_WRITE, .files = FAULT_LOG, .count = 1, .code = SQLITE_IOERR_WRITE});
+            REFUSED(UNKNOWN, OPS->commit(txn, &f->err));
+            REFUSED(BUSY, other->ops->lock_probe(other, row.id, &f->err));
+            OK(OPS->reopen(f->catalogue, &f->err));
+        } else {
+            OK(OPS->commit(txn, &f->err));
+        }
+    }
+    REFUSED(BUSY, other->ops->lock_probe(other, row.id, &f->err));
+    other = catalogue_close(other);
+}
+
 static void test_failed_explicit_sync_makes_the_catalogue_doubtful(void **state)
 {
     struct place_fixture *f = setup_of(state);
@@ -283,6 +310,7 @@ int main(void)
         FAULTY(test_failed_write_of_a_commit_is_unknown),
         FAULTY(test_full_disk_refuses_a_commit),
         FAULTY(test_full_disk_within_a_transaction_takes_it_back),
+        FAULTY(test_session_of_an_unknown_commit_looks_alive),
         FAULTY(test_failed_explicit_sync_makes_the_catalogue_doubtful),
         FAULTY(test_reopening_that_fails_leaves_the_doubt),
         FAULTY(test_long_log_is_copied_into_the_file),
