@@ -394,6 +394,7 @@ enum status pile_stage(struct piles *piles, const struct call *call, const char 
     bool already = false;
     (void)pthread_mutex_lock(&piles->lock);
     enum status status = enter(piles, name, block, &pile, &own, err);
+    INVARIANT(status != STATUS_OK || (pile && own));
     if (status == STATUS_OK && own->whole && source->bytes) {
         already = own->crc64 == *crc64;
         status = already ? STATUS_OK : err_set(err, STATUS_INVALID, "stage a block of '%s': other bytes (P2)", name);

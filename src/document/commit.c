@@ -8,6 +8,8 @@
  */
 #include "document/session_internal.h"
 
+#include "base/cleanup.h"
+
 #include <string.h>
 
 #define SETTLE_ATTEMPTS 5
@@ -205,6 +207,7 @@ static void answer(struct member *members, enum status status, const struct err 
 static bool run_group(struct session *session, struct group *group)
 {
     struct err err = {0};
+    INVARIANT(group->members); /* the leader's own at least */
     group->number = ++session->group_number;
     enum status status = try_group(session, group, &err);
     bool committed = status == STATUS_OK;

@@ -70,7 +70,7 @@ enum status intent_refill(struct apply *apply, struct intent **ret_added, struct
     for (unsigned i = 0; i < missing; i++) {
         struct intent *intent = NULL;
         enum status status = intent_new(session, &intent, err);
-        if (status == STATUS_OK) {
+        if (intent) {
             intent->pool_next = added;
             added = intent;
             status = write_row(apply, intent, err);
