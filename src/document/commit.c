@@ -208,6 +208,7 @@ static bool run_group(struct session *session, struct group *group)
 {
     struct err err = {0};
     INVARIANT(group->members); /* the leader's own at least */
+    bool several = group->members->next != NULL;
     group->number = ++session->group_number;
     enum status status = try_group(session, group, &err);
     bool committed = status == STATUS_OK;
@@ -227,7 +228,7 @@ static bool run_group(struct session *session, struct group *group)
         status = err_set(&err, STATUS_IO, "the catalogue's commit failed");
     group->seq = 0;
     answer(group->members, status, &err);
-    return settled || (group->members->next && status != STATUS_FENCED && status != STATUS_UNKNOWN);
+    return settled || (several && status != STATUS_FENCED && status != STATUS_UNKNOWN);
 }
 
 /* Takes what waits and may share one COMMIT with the first. The lock is held. */
