@@ -396,6 +396,30 @@ static void overlapping_blocks_stay_apart(void **state)
     assert_memory_equal(bytes, "aaaatt", 6);
 }
 
+/* A commit that fails at the very end has already put the named blocks into their places. They are still staged then;
+ * the older ones that had lain there are not, and are never taken for staged. */
+static void a_late_failure_keeps_what_was_named(void **state)
+{
+    (void)state;
+    struct blob_block old = block_of(0, 0, 0, 4), new = block_of(0, 1, 0, 4), beyond = block_of(1, 0, 4, 4);
+    struct blob_block both[] = {new, beyond};
+    struct blob_facts facts;
+    char bytes[8];
+    assert_int_equal(put("d", "a file where a folder should be"), STATUS_OK);
+    assert_int_equal(stage_in(store, "d/one", &old, "old!"), STATUS_OK);
+    assert_int_equal(stage_in(store, "d/one", &new, "new!"), STATUS_OK);
+    assert_int_equal(stage_in(store, "d/one", &beyond, "more"), STATUS_OK);
+    assert_int_equal(commit("d/one", &new, 1), STATUS_NOT_DIRECTORY);
+    assert_int_equal(store->ops->remove(store, &no_limits, "d", GUARD_NONE, NULL, NULL), STATUS_OK);
+    assert_int_equal(commit("d/one", &old, 1), STATUS_INVALID);
+    assert_int_equal(commit("d/one", both, 2), STATUS_INVALID);
+    assert_int_equal(stage_in(store, "d/one", &beyond, "more"), STATUS_OK);
+    assert_int_equal(commit("d/one", both, 2), STATUS_OK);
+    assert_int_equal(stat_blob("d/one", &facts), STATUS_OK);
+    assert_int_equal(read_blob("d/one", facts.etag, 0, bytes, 8), STATUS_OK);
+    assert_memory_equal(bytes, "new!more", 8);
+}
+
 struct stager {
     uint32_t generation;
     char bytes[64 * 1024];
@@ -619,6 +643,7 @@ int main(void)
         TEST(blocks_must_tile),
         TEST(an_id_never_carries_other_bytes),
         TEST(overlapping_blocks_stay_apart),
+        TEST(a_late_failure_keeps_what_was_named),
         TEST(generations_side_by_side),
         TEST(two_stores_have_one_winner),
         TEST(the_dead_are_buried_and_the_living_are_not),

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -123,6 +124,54 @@ static void a_wait_ends_at_its_deadline(void **state)
     assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
+struct waiter {
+    struct lock lock;
+    atomic_int thread_id;
+    enum status waited;
+};
+
+static void *wait_and_release(void *argument)
+{
+    struct waiter *waiter = argument;
+    atomic_store(&waiter->thread_id, gettid());
+    waiter->waited = lock_wait(&waiter->lock, LONG_MS, NULL);
+    lock_release(&waiter->lock);
+    return NULL;
+}
+
+/* Returns once the thread sleeps in the kernel, which it has no reason to do but the lock. */
+static void until_it_waits(const struct waiter *waiter)
+{
+    char path[64], text[256], kind = 0;
+    while (kind != 'S') {
+        (void)sched_yield();
+        (void)snprintf(path, sizeof path, "/proc/self/task/%d/stat", atomic_load(&waiter->thread_id));
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        ssize_t len = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+        text[len > 0 ? len : 0] = '\0';
+        const char *behind_name = strrchr(text, ')'); /* "tid (name) state ..." */
+        kind = behind_name ? behind_name[2] : 0;
+        if (fd >= 0)
+            (void)close(fd);
+    }
+}
+
+static void a_lock_that_was_waited_for_can_be_released(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    struct waiter waiter = {.lock = open_lock()};
+    AUTO_LOCK struct lock lock = open_lock();
+    assert_int_equal(lock_try(&lock, NULL), STATUS_OK);
+    assert_int_equal(pthread_create(&thread, NULL, wait_and_release, &waiter), 0);
+    until_it_waits(&waiter);
+    lock_release(&lock);
+    (void)pthread_join(thread, NULL);
+    assert_int_equal(waiter.waited, STATUS_OK);
+    assert_int_equal(lock_try(&lock, NULL), STATUS_OK); /* the waiter has let go, though its file is still open */
+    lock_close(&waiter.lock);
+}
+
 /* The signal of an ended wait reaches nobody later, and the caller's signal mask is as before. */
 static void a_wait_leaves_no_trace(void **state)
 {
@@ -222,6 +271,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(open_tells_errors, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_killed_holder_lets_go, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_wait_ends_at_its_deadline, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_lock_that_was_waited_for_can_be_released, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_wait_leaves_no_trace, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_waiter_is_not_starved, set_up, tear_down),
         cmocka_unit_test_setup_teardown(threads_count_without_loss, set_up, tear_down),
