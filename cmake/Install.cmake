@@ -1,6 +1,20 @@
-# Install.cmake - what a package holds.
+# Install.cmake - what a package holds, and the package itself: `cpack -G DEB` in a release build makes one.
 include(GNUInstallDirs)
 if(TARGET readyfs)
     install(TARGETS readyfs RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
-install(FILES docs/man/readyfs.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
+install(PROGRAMS packaging/mount.readyfs DESTINATION ${CMAKE_INSTALL_SBINDIR})
+install(FILES docs/man/readyfs.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES packaging/readyfs.conf.example README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
+install(FILES packaging/readyfs@.service DESTINATION lib/systemd/system)
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_CONTACT "the readyfs project")
+set(CPACK_DEBIAN_PACKAGE_SECTION utils)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "fuse3")
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+# mount(8) looks for helpers in /sbin, which is /usr/sbin on every Debian of this age.
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+include(CPack)

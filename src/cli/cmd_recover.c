@@ -18,7 +18,8 @@ const struct flag recover_flags[] = {
 static void take_kept(void *context, const struct readyfs_kept *kept)
 {
     json_t *rows = context;
-    json_t *row = json_pack("{s:I, s:I}", "kept_at_ns", (json_int_t)kept->kept_at, "size", (json_int_t)kept->size);
+    json_t *row = json_pack("{s:I, s:I, s:I}", "kept_at_ns", (json_int_t)kept->kept_at, "size", (json_int_t)kept->size,
+                            "missing", (json_int_t)kept->missing);
     say_json_bytes(row, "id", kept->id, strlen(kept->id));
     say_json_bytes(row, "name", kept->name, strlen(kept->name));
     say_json_bytes(row, "reason", kept->reason, strlen(kept->reason));
