@@ -185,7 +185,9 @@ def rule_named_files(_build):
 def rule_shell(_build):
     """shellcheck has nothing to say."""
     for name in scripts():
-        run = subprocess.run(["shellcheck", "-f", "gcc", name], cwd=TOP, capture_output=True, text=True)
+        # Left out: what it cannot see of a sourced lib.sh, and `ls` as the very thing that is tested.
+        run = subprocess.run(["shellcheck", "-f", "gcc", "-S", "warning", "-e", "SC1091,SC2034,SC2154,SC2010,SC2164", name],
+                             cwd=TOP, capture_output=True, text=True)
         yield from run.stdout.splitlines()
         if not os.access(os.path.join(TOP, name), os.X_OK):
             yield f"{name}: is not executable"
