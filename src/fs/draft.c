@@ -353,6 +353,7 @@ uint64_t draft_let_go(struct draft *draft, uint64_t end)
         if (extent.kind == EXTENT_WRITTEN) {
             if (extents_set(&draft->extents, at, len, EXTENT_GONE) != STATUS_OK)
                 break; /* it stays in the spool */
+            spool_note(draft->spool, 'g', at, len);
             spool_punch(draft->spool, at, len);
             freed += len;
         }

@@ -75,6 +75,11 @@ void fs_close(struct fs *fs, unsigned *ret_kept);
 void fs_tick(struct fs *fs);
 void fs_watch(struct fs *fs);
 
+/* Moves what sessions that died have left in their spool folders, `spools`/SESSION, to the recovery folder; each is
+ * told through notify.report. To be called once at a writable mount, after a sweep has fenced the dead. `ret_kept`: how
+ * many. A failure leaves the rest for the next mount. */
+MUST_CHECK enum status fs_adopt(struct fs *fs, const char *spools, unsigned *ret_kept, struct err *err);
+
 struct fs_caller {
     pid_t tid; /* 0: outside our pid namespace */
     uid_t uid;

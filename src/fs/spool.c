@@ -16,6 +16,7 @@ struct spool {
     struct spools *spools;
     atomic_uint holders;
     int fd, info_fd; /* info_fd -1 where nothing is noted */
+    bool stays;
     char data[24], info[24];
 };
 
@@ -117,6 +118,39 @@ enum status spool_new(struct spools *spools, const struct spool_about *about, st
     return STATUS_OK;
 }
 
+enum status spool_open(struct spools *spools, const char *info, struct spool **ret_spool, uint64_t *ret_size,
+                       struct err *err)
+{
+    const char *ending = strrchr(info, '.');
+    struct spool *spool = calloc(1, sizeof *spool);
+    if (!spool || !ending || strlen(info) >= sizeof spool->info) {
+        free(spool);
+        return err_set(err, spool ? STATUS_INVALID : STATUS_NO_MEMORY, "open spool file %s", info);
+    }
+    *spool = (struct spool){.spools = spools, .info_fd = -1};
+    atomic_init(&spool->holders, 1);
+    (void)snprintf(spool->info, sizeof spool->info, "%s", info);
+    (void)snprintf(spool->data, sizeof spool->data, "%.*s.data", (int)(ending - info), info);
+    spool->fd = openat(spools->fd, spool->data, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    struct stat facts = {0};
+    enum status status = STATUS_OK;
+    if (spool->fd >= 0 ? fstat(spool->fd, &facts) != 0 : errno != ENOENT) /* a description alone is dropped */
+        status = err_set_errno(err, errno, "open spool file %s", info);
+    if (status != STATUS_OK) {
+        spool_leave(spool);
+        spool_drop(spool);
+        return status;
+    }
+    *ret_size = (uint64_t)facts.st_size;
+    *ret_spool = spool;
+    return STATUS_OK;
+}
+
+void spool_leave(struct spool *spool)
+{
+    spool->stays = true;
+}
+
 struct spool *spool_ref(struct spool *spool)
 {
     atomic_fetch_add(&spool->holders, 1);
@@ -131,8 +165,10 @@ void spool_drop(struct spool *spool)
         (void)close(spool->fd); /* its bytes are published, kept elsewhere, or given up */
     if (spool->info_fd >= 0)
         (void)close(spool->info_fd);
-    (void)unlinkat(spool->spools->fd, spool->data, 0); /* gone already where it was moved to recovery */
-    (void)unlinkat(spool->spools->fd, spool->info, 0);
+    if (!spool->stays) {
+        (void)unlinkat(spool->spools->fd, spool->data, 0); /* gone already where it was moved to recovery */
+        (void)unlinkat(spool->spools->fd, spool->info, 0);
+    }
     free(spool);
 }
 
@@ -165,6 +201,8 @@ enum status spool_resize(struct spool *spool, uint64_t size, struct err *err)
 
 void spool_note(struct spool *spool, char what, uint64_t offset, uint64_t len)
 {
+    if (spool->info_fd < 0 && what == 'g')
+        spool->info_fd = openat(spool->spools->fd, spool->info, O_WRONLY | O_APPEND | O_CLOEXEC);
     if (spool->info_fd < 0)
         return;
     char line[64];

@@ -45,6 +45,11 @@ struct spool_about {
 
 MUST_CHECK enum status spool_new(struct spools *spools, const struct spool_about *about, struct spool **ret_spool,
                                  struct err *err);
+/* The files of a session that died, by the name of the info file. *ret_size: of the data file. NOT_FOUND. */
+MUST_CHECK enum status spool_open(struct spools *spools, const char *info, struct spool **ret_spool, uint64_t *ret_size,
+                                  struct err *err);
+/* Its files stay when it is dropped. */
+void spool_leave(struct spool *spool);
 struct spool *spool_ref(struct spool *spool);
 void spool_drop(struct spool *spool); /* NULL is fine */
 
@@ -55,8 +60,9 @@ MUST_CHECK enum status spool_read(struct spool *spool, uint64_t offset, void *re
 void spool_punch(struct spool *spool, uint64_t offset, uint64_t len); /* frees the disk; it reads as zeros then */
 MUST_CHECK enum status spool_resize(struct spool *spool, uint64_t size, struct err *err);
 
-/* Notes in the info file that a range is no longer the base's: 'w' written, 'z' zero; 's': `offset` is the size. Only
- * where there is a base; a failure to note costs a later recovery precision, not this writer its bytes. */
+/* Notes in the info file that a range is no longer the base's: 'w' written, 'z' zero; 's': `offset` is the size; 'g':
+ * the range left the spool. But for 'g' only where there is a base; a failure to note costs a later recovery precision,
+ * not this writer its bytes. */
 void spool_note(struct spool *spool, char what, uint64_t offset, uint64_t len);
 
 /* The data file, for moving it away (recover.h): folder and name. */

@@ -201,7 +201,7 @@ static void write_one_by_one(struct fs *fs, struct op *ops, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         IGNORE(fs_apply(fs, &ops[i], 1,
-                       NULL)); /* a removed document needs no access time; others are lost, as relatime may */
+                        NULL)); /* a removed document needs no access time; others are lost, as relatime may */
 }
 
 static void write_atimes(struct fs *fs)

@@ -288,14 +288,23 @@ static enum status new_session(struct mount *mount, struct err *err)
 
 static enum status open_fs(struct mount *mount, struct err *err)
 {
-    char spool[PLACE_SIZE];
-    enum status status = places_session_spool(&mount->app->places, session_id(mount->app->session), spool, err);
+    enum status status =
+        places_session_spool(&mount->app->places, session_id(mount->app->session), mount->spool, err);
     if (status != STATUS_OK)
         return status;
     struct fs_options options = fs_options_of(mount);
     status = fs_open(mount->view, &options, &mount->fs, err);
     mount->ops.fs = mount->fs;
     return status;
+}
+
+/* What dead sessions left in their spools; the first sweep has fenced them. What fails is left for the next mount. */
+static void adopt(struct mount *mount)
+{
+    unsigned kept = 0;
+    struct err err = {0};
+    if (!mount->config->read_only && fs_adopt(mount->fs, mount->app->places.spool, &kept, &err) != STATUS_OK)
+        call_report(mount->log, LEVEL_WARN, "spool_left_for_next_mount", mount->app->places.spool, &err);
 }
 
 static enum status start_background(struct mount *mount, struct err *err)
@@ -311,9 +320,11 @@ static enum status start_background(struct mount *mount, struct err *err)
         .read_only = mount->config->read_only,
     };
     enum status status = background_open(&options, &mount->background, err);
-    if (status == STATUS_OK)
-        background_first_sweep(mount->background, FIRST_SWEEP_MS);
-    return status;
+    if (status != STATUS_OK)
+        return status;
+    background_first_sweep(mount->background, FIRST_SWEEP_MS);
+    adopt(mount);
+    return STATUS_OK;
 }
 
 static enum status write_record(struct mount *mount, struct err *err)
