@@ -161,13 +161,13 @@ static void tell_skew(const struct reply *reply, struct err *err)
     (void)err_hint(err, "set the clock; signatures are valid for 15 minutes");
 }
 
-static void hint_signature(const struct reply *reply, struct err *err)
+static void hint_signature(const struct reply *reply, enum status status, struct err *err)
 {
     const struct credential *credential = reply->question->credential;
     int64_t end_utc_s, now_utc_s = reply->response->has_date ? reply->response->date_utc_s : reply->question->now_utc_s;
     char letters[32], end[DATE_ISO_SIZE];
     credential_permissions(credential, letters, sizeof letters);
-    if (credential_expiry(credential, &end_utc_s) && end_utc_s < now_utc_s) {
+    if (status == STATUS_AUTHENTICATION && credential_expiry(credential, &end_utc_s) && end_utc_s < now_utc_s) {
         date_iso(end_utc_s, end);
         (void)err_hint(err, "the shared access signature ended at %s; make a new one", end);
     } else {
@@ -185,7 +185,7 @@ static void hint_access(const struct reply *reply, enum status status, struct er
     if (!strcmp(reply->error.code, "KeyBasedAuthenticationNotPermitted"))
         (void)err_hint(err, "the account does not allow its keys to be used; use a shared access signature");
     else if (credential->kind == CREDENTIAL_SAS)
-        hint_signature(reply, err);
+        hint_signature(reply, status, err);
     else if (credential->kind == CREDENTIAL_NONE)
         (void)err_hint(err, "give AZURE_STORAGE_ACCESS_KEY, AZURE_STORAGE_SAS_TOKEN or "
                             "AZURE_STORAGE_CONNECTION_STRING");
