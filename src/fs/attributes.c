@@ -84,9 +84,8 @@ static enum status find_for_path(const struct resizing *resizing, struct workspa
     fs_lock(fs);
     struct wish *wish = wish_find(fs, tid, resizing->key.document);
     if (wish && wish->workspace && wish->writes && !wish->workspace->fresh)
-        workspace = TAKE(wish_take(fs, wish)->workspace);
-    else
-        wish = NULL;
+        workspace = TAKE(wish->workspace);
+    wish = workspace ? wish_take(fs, wish) : NULL;
     bool tried = workspace != NULL || !tid || wish_any(fs, tid);
     if (!workspace)
         workspace = workspace_newest(fs, resizing->key.document);
@@ -107,7 +106,7 @@ static enum status find_for_path(const struct resizing *resizing, struct workspa
     fs_unlock(fs);
     *ret_direct = !here;
     *ret_workspace = wished ? NULL : workspace;
-    return wished ? err_set(err, STATUS_STALE, "truncate: the kernel is to look the name up again") : STATUS_OK;
+    return wished ? STATUS_STALE : STATUS_OK; /* the kernel is to look the name up again: no message, it is an answer */
 }
 
 /* truncate(2): the new length is a version at once. */

@@ -35,10 +35,11 @@ static enum status no_memory(struct err *err)
     return err_set(err, STATUS_NO_MEMORY, "open a file: out of memory");
 }
 
-static enum status stale(const struct opening *opening, struct err *err)
+/* The kernel is to look the name up again: without a message, for it is an answer. */
+static enum status stale(struct err *err)
 {
-    return err_set(err, STATUS_STALE, "document %lld: the kernel is to look the name up again",
-                   (long long)opening->key.document);
+    err_clear(err);
+    return STATUS_STALE;
 }
 
 static struct fs_handle *new_handle(const struct opening *opening, struct node *node)
@@ -77,7 +78,7 @@ static enum status lead(struct opening *opening, struct workspace *workspace, st
     struct node *node = nodes_find(&fs->nodes, opening->key.number);
     bool there = node && node->workspace == workspace;
     if (!node)
-        (void)stale(opening, err);
+        (void)stale(err);
     else if (there || opening->tried || !opening->caller->tid || wish_any(fs, opening->caller->tid))
         status = accept(opening, node, workspace, ret_opened, err);
     else if (wish_add(fs, opening->caller->tid, opening->key.document, workspace, opening->writes))
@@ -89,7 +90,7 @@ static enum status lead(struct opening *opening, struct workspace *workspace, st
         return status;
     if (workspace)
         workspace_let_go(workspace);
-    return status == STATUS_STALE ? stale(opening, err) : status;
+    return status == STATUS_STALE ? stale(err) : status;
 }
 
 /* The workspace that the thread's wish names, whose hold passes on; NULL where there is no wish for this open. */
@@ -100,9 +101,8 @@ static struct workspace *take_wish(struct opening *opening)
     fs_lock(fs);
     struct wish *wish = wish_find(fs, opening->caller->tid, opening->key.document);
     if (wish && wish->workspace && wish->writes == opening->writes && wish->workspace->fresh == opening->truncates)
-        workspace = TAKE(wish_take(fs, wish)->workspace);
-    else
-        wish = NULL;
+        workspace = TAKE(wish->workspace);
+    wish = workspace ? wish_take(fs, wish) : NULL;
     fs_unlock(fs);
     wish_free(fs, wish);
     opening->tried = workspace != NULL;
@@ -161,7 +161,7 @@ static enum status open_writer(struct opening *opening, struct fs_opened *ret_op
     if (!workspace) {
         enum status status = find_workspace(opening, &workspace, err);
         if (status == STATUS_NOT_FOUND)
-            return stale(opening, err); /* removed meanwhile: the second look-up will say so */
+            return stale(err); /* removed meanwhile: the second look-up will say so */
         if (status != STATUS_OK)
             return fs_fail(opening->fs, status, "open", opening->key.document, err);
         workspace = join_earlier(opening, workspace);
@@ -260,7 +260,7 @@ static enum status lead_ready(struct opening *opening, struct pin *pin, uint64_t
         status = no_memory(err);
     fs_unlock(fs);
     pin_close(pin);
-    return status == STATUS_STALE ? stale(opening, err) : status;
+    return status == STATUS_STALE ? stale(err) : status;
 }
 
 /* The document was removed, and the node is opened once more through a descriptor that is still open on it. */
@@ -275,7 +275,7 @@ static enum status open_removed(struct opening *opening, struct fs_opened *ret_o
         status = accept_ready(opening, node, &pin, ret_opened, err);
     fs_unlock(fs);
     pin_close(pin);
-    return status == STATUS_STALE ? stale(opening, err) : status;
+    return status == STATUS_STALE ? stale(err) : status;
 }
 
 static enum status open_ready(struct opening *opening, struct pin *pin, struct fs_opened *ret_opened, struct err *err)
@@ -298,7 +298,7 @@ static enum status open_ready(struct opening *opening, struct pin *pin, struct f
     if (status == STATUS_NOT_FOUND)
         return open_removed(opening, ret_opened, err);
     if (status == STATUS_NO_DATA)
-        return stale(opening, err); /* an unpublished file that is just being given up */
+        return stale(err); /* an unpublished file that is just being given up */
     if (status != STATUS_OK)
         return fs_fail(fs, status, "open", opening->key.document, err);
     return lead_ready(opening, pin, epoch, ret_opened, err);
@@ -447,7 +447,7 @@ static enum status hand_out_ready(struct creation *creation, struct fs_entry *re
     struct pin *pin = NULL;
     enum status status = pin_open(fs->session, creation->op.ret_document.id, &pin, err);
     if (status != STATUS_OK)
-        return status == STATUS_NOT_FOUND || status == STATUS_NO_DATA ? stale(&creation->opening, err) : status;
+        return status == STATUS_NOT_FOUND || status == STATUS_NO_DATA ? stale(err) : status;
     fs_lock(fs);
     struct node *node = fs_node_of(fs, pin_document(pin));
     if (node) {
@@ -473,13 +473,13 @@ static enum status create_existing(struct creation *creation, struct fs_entry *r
     if (S_ISDIR(row->mode))
         return err_set(err, STATUS_IS_DIRECTORY, "create '%s': it is a directory", creation->name.bytes);
     if (!S_ISREG(row->mode))
-        return stale(opening, err);
+        return stale(err);
     if (row->version && !opening->writes)
         return hand_out_ready(creation, ret_entry, ret_opened, err);
     struct workspace *workspace = NULL;
     enum status status = find_workspace(opening, &workspace, err);
     if (status == STATUS_NOT_FOUND)
-        return stale(opening, err);
+        return stale(err);
     if (status != STATUS_OK)
         return fs_fail(opening->fs, status, "create", row->id, err);
     return hand_out(creation, workspace, ret_entry, ret_opened, err);
