@@ -50,7 +50,7 @@ struct document_row {
     int64_t version; /* the Ready version, 0 for none (a directory, or a file that was never published) */
     int64_t parent;  /* of a directory: the directory it is in (root: itself); else 0 */
     int64_t members; /* of a directory: the version of its membership, counted up by each change (T2) */
-    /* read only, from the Ready version's row; 0 without one */
+    /* read only, from the Ready version's row; 0 without one. The size of a symlink is its target's length. */
     uint64_t size_bytes;
     int64_t version_number;
 };

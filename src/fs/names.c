@@ -182,6 +182,8 @@ static enum status make(struct fs *fs, const struct fs_caller *caller, uint64_t 
     status = fs_apply(fs, op, 1, err);
     if (status != STATUS_OK)
         return fail_at(fs, status, "make", &place, err);
+    if (op->target)
+        op->ret_document.size_bytes = strlen(op->target);
     return enter(fs, &op->ret_document, atomic_load(&fs->changes), ret_entry, err);
 }
 
