@@ -51,7 +51,8 @@ static enum status mount_as_root(const char *point, const struct attach_options 
     (void)snprintf(data, sizeof data, "fd=%d,rootmode=%o,user_id=%u,group_id=%u,default_permissions%s", fd,
                    (unsigned)S_IFDIR, (unsigned)getuid(), (unsigned)getgid(),
                    options->allow_other ? ",allow_other" : "");
-    unsigned long flags = MS_NOSUID | MS_NODEV | (options->read_only ? MS_RDONLY : 0);
+    unsigned long flags =
+        MS_NOSUID | MS_NODEV | (options->read_only ? MS_RDONLY : 0) | (options->noexec ? MS_NOEXEC : 0);
     if (mount(options->source, point, "fuse.readyfs", flags, data) != 0) {
         status = err_set_errno(err, errno, "cannot mount at %s", point);
         return status == STATUS_PERMISSION ? status : cannot_mount(err);
@@ -182,8 +183,9 @@ static enum status mount_as_user(const char *point, const struct attach_options 
 {
     char source[OPTIONS_SIZE / 2], list[OPTIONS_SIZE], line[OUTPUT_BYTES];
     escape(options->source, source, sizeof source);
-    (void)snprintf(list, sizeof list, "%s,nosuid,nodev,default_permissions,subtype=readyfs,fsname=%s%s",
-                   options->read_only ? "ro" : "rw", source, options->allow_other ? ",allow_other" : "");
+    (void)snprintf(list, sizeof list, "%s,nosuid,nodev,default_permissions,subtype=readyfs,fsname=%s%s%s",
+                   options->read_only ? "ro" : "rw", source, options->allow_other ? ",allow_other" : "",
+                   options->noexec ? ",noexec" : "");
     AUTO_FREE char *target = strdup(point);
     if (!target)
         return err_set(err, STATUS_NO_MEMORY, "out of memory");

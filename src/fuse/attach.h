@@ -13,7 +13,7 @@
 
 struct attach_options {
     const char *source; /* shown in the list of mounts; no secret */
-    bool allow_other, read_only;
+    bool allow_other, read_only, noexec;
 };
 
 /* Mounts at `point` (absolute, canonical) and returns the connection's descriptor, close-on-exec and non-blocking; it

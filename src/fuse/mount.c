@@ -288,8 +288,7 @@ static enum status new_session(struct mount *mount, struct err *err)
 
 static enum status open_fs(struct mount *mount, struct err *err)
 {
-    enum status status =
-        places_session_spool(&mount->app->places, session_id(mount->app->session), mount->spool, err);
+    enum status status = places_session_spool(&mount->app->places, session_id(mount->app->session), mount->spool, err);
     if (status != STATUS_OK)
         return status;
     struct fs_options options = fs_options_of(mount);
@@ -334,7 +333,7 @@ static enum status write_record(struct mount *mount, struct err *err)
         return err_set(err, STATUS_NO_MEMORY, "out of memory");
     (void)snprintf(record->point, sizeof record->point, "%s", mount->point.path);
     (void)snprintf(record->catalogue, sizeof record->catalogue, "%s", mount->app->places.catalogue);
-    (void)snprintf(record->source, sizeof record->source, "%s", mount->config->source.text);
+    (void)snprintf(record->source, sizeof record->source, "%s", mount->app->source);
     record->session = session_id(mount->app->session);
     record->pid = getpid();
     record->read_only = mount->config->read_only;
@@ -343,9 +342,10 @@ static enum status write_record(struct mount *mount, struct err *err)
 
 static enum status attach(struct mount *mount, struct err *err)
 {
-    struct attach_options options = {.source = mount->config->source.text,
+    struct attach_options options = {.source = mount->app->source,
                                      .allow_other = mount->config->allow_other,
-                                     .read_only = mount->config->read_only};
+                                     .read_only = mount->config->read_only,
+                                     .noexec = mount->config->noexec};
     struct mountinfo where;
     int fd;
     enum status status = write_record(mount, err);
@@ -516,7 +516,7 @@ static enum status run(struct mount *mount, const char *dir, struct err *err)
         return status;
     }
     log_line(mount->log, LEVEL_INFO, "mounted dir=\"%s\" source=\"%s\" session=%" PRId64, mount->point.path,
-             mount->config->source.text, session_id(mount->app->session));
+             mount->app->source, session_id(mount->app->session));
     daemon_live(&mount->daemon);
     await_end(mount);
     take_down(mount);
