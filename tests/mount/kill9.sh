@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# kill9 - SIGKILL of the daemon in the middle of a 100 MiB copy, then mount again: nothing partial is listed, everything
+# whose close returned 0 is there, the sweeper says what it cleaned, and nobody needs `fusermount3 -uz` (P1, P8, S25).
+#
+# Method: a program copies small files, noting each close that returned 0, while 100 MiB are copied; the kill comes at a
+# different point of the large copy in each round.
+READYFS_TEST_SECONDS=180
+. "$(dirname "$0")/lib.sh"
+
+head -c 104857600 /dev/urandom >"$T/large"
+cat >"$T/small.py" <<'END'
+import os, sys
+root, notes = sys.argv[1], os.open(sys.argv[2], os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+try:
+    for i in range(100000):
+        f = os.open(f"{root}/s{i}", os.O_CREAT | os.O_WRONLY)
+        os.write(f, b"content of %d" % i)
+        os.close(f)
+        os.write(notes, b"%d\n" % i)
+except OSError:
+    pass
+END
+start m
+mkdir "$T/m/1" "$T/m/2" "$T/m/3"
+round=0
+for megabytes in 5 40 80; do
+    round=$((round + 1))
+    python3 "$T/small.py" "$T/m/$round" "$T/notes$round" &
+    small=$!
+    cp "$T/large" "$T/m/large$round" 2>/dev/null &
+    copy=$!
+    enough() { s=$(stat -c %s "$T/m/large$round" 2>/dev/null || echo 0) && [ "$s" -ge $((megabytes << 20)) ] && [ -s "$T/notes$round" ]; }
+    until_true 60 "the copy is at $megabytes MiB" enough
+    crash m
+    wait $copy || true
+    wait $small || true
+    start m # over the dead mount point
+    log_says m dead_mount_detached || fail "the dead mount was not told of"
+    [ ! -e "$T/m/large$round" ] || fail "a partial copy is listed"
+    count=0
+    while read -r i; do
+        is "s$i" "$(cat "$T/m/$round/s$i")" "content of $i"
+        count=$((count + 1))
+        [ $count -lt 200 ] || break
+    done < <(shuf "$T/notes$round")
+    [ "$(ls "$T/m/$round" | wc -l)" -ge "$(wc -l <"$T/notes$round")" ] || fail "a closed file is missing"
+    until_true 10 "it says what it swept" log_says m ' sweep fenced=[1-9]'
+done
+only_ready() { [ "$(blob_names)" = "$(sql 'select blob_name from documents order by 1')" ]; }
+until_true 60 "only Ready blobs are left" only_ready
+stop m
+check --data
+pass

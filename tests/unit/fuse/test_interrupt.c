@@ -1,0 +1,95 @@
+/* test_interrupt.c - goal: a wait is cancelled by a fatal signal of its program and by no other (S23).
+ * Method: texts as /proc/TID/status has them; a child process that blocks a timer's signal and is stopped while it is
+ * killed, so that the kill is pending when it is looked for. */
+#include "fuse/interrupt.h"
+
+#include "unit.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void reads_masks(void **state)
+{
+    (void)state;
+    assert_true(interrupt_is_fatal("Name:\tx\nSigQ:\t0/1\nSigPnd:\t0000000000000100\nShdPnd:\t0000000000000000\n"));
+    assert_true(interrupt_is_fatal("Name:\tx\nSigQ:\t0/1\nSigPnd:\t0000000000000000\nShdPnd:\t0000000000002100\n"));
+    assert_false(interrupt_is_fatal("Name:\tx\nSigPnd:\t0000000000002000\nShdPnd:\t0000000000002000\n"));
+    assert_false(interrupt_is_fatal("Name:\tx\nSigBlk:\t0000000000000100\n"));
+    assert_false(interrupt_is_fatal("Name:\tSigPnd:\t100\n"));
+    assert_false(interrupt_is_fatal(""));
+}
+
+/* A child in which SIGALRM is pending and blocked. */
+static pid_t child_with_alarm(void)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        sigset_t set;
+        (void)sigemptyset(&set);
+        (void)sigaddset(&set, SIGALRM);
+        (void)sigprocmask(SIG_BLOCK, &set, NULL);
+        (void)raise(SIGALRM);
+        (void)raise(SIGSTOP);
+        for (;;)
+            (void)pause();
+    }
+    int code;
+    assert_int_equal(waitpid(child, &code, WUNTRACED), child);
+    assert_true(WIFSTOPPED(code));
+    return child;
+}
+
+static void a_timer_is_no_end(void **state)
+{
+    (void)state;
+    struct interrupts interrupts;
+    struct wait wait;
+    pid_t child = child_with_alarm();
+    interrupts_init(&interrupts);
+    wait_init(&wait, child);
+    interrupts_add(&interrupts, &wait);
+    interrupts_look(&interrupts);
+    assert_false(atomic_load(&wait.cancelled));
+    assert_true(wait.listed);
+    interrupts_add(&interrupts, &wait); /* once more: it stands there once */
+    interrupts_remove(&interrupts, &wait);
+    assert_null(interrupts.first);
+    interrupts_done(&interrupts);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+static void removes_from_any_place(void **state)
+{
+    (void)state;
+    struct interrupts interrupts;
+    struct wait waits[3];
+    interrupts_init(&interrupts);
+    for (size_t i = 0; i < 3; i++) {
+        wait_init(&waits[i], getpid());
+        interrupts_add(&interrupts, &waits[i]);
+    }
+    interrupts_remove(&interrupts, &waits[1]);
+    assert_ptr_equal(interrupts.first, &waits[2]);
+    assert_ptr_equal(waits[2].next, &waits[0]);
+    assert_ptr_equal(waits[0].prev, &waits[2]);
+    interrupts_remove(&interrupts, &waits[2]);
+    interrupts_remove(&interrupts, &waits[0]);
+    interrupts_remove(&interrupts, &waits[0]);
+    assert_null(interrupts.first);
+    wait_init(&waits[0], 0); /* outside our pid namespace: nobody can say */
+    interrupts_add(&interrupts, &waits[0]);
+    assert_null(interrupts.first);
+    interrupts_done(&interrupts);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_masks),
+        cmocka_unit_test(a_timer_is_no_end),
+        cmocka_unit_test(removes_from_any_place),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
