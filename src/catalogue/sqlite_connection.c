@@ -29,6 +29,8 @@ static int committed(void *context, sqlite3 *db, const char *name, int frames)
     (void)db;
     (void)name;
     struct connection *connection = context;
+    if (frames < connection->log_frames) /* it was copied whole, and begun anew */
+        connection->copy_from = SQLITE_CHECKPOINT_FRAMES;
     connection->log_frames = frames;
     return SQLITE_OK;
 }
@@ -50,6 +52,7 @@ static enum status set_up(struct connection *connection, enum connection_use use
         (void)sqlite3_wal_hook(db, committed, connection); /* returns the context of the hook before it */
     }
     connection->durability = ORDERED;
+    connection->copy_from = SQLITE_CHECKPOINT_FRAMES;
     return status;
 }
 

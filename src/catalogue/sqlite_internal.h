@@ -61,6 +61,7 @@ struct connection {
     struct statement_cache statements;
     enum durability durability; /* what PRAGMA synchronous says now */
     int log_frames;             /* pages in the log after this connection's last commit */
+    int copy_from;              /* with how many the log is copied into the file next */
 };
 
 enum connection_use { CONNECTION_READ, CONNECTION_WRITE, CONNECTION_LOOK /* at an unknown file: sets nothing */ };

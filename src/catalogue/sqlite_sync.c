@@ -23,10 +23,11 @@ enum status sqlite_undoubted(struct sqlite_catalogue *catalogue, struct err *err
 
 void sqlite_checkpoint(struct sqlite_catalogue *catalogue, struct connection *connection)
 {
-    if (connection->log_frames < SQLITE_CHECKPOINT_FRAMES)
+    if (connection->log_frames < connection->copy_from)
         return;
     int code = sqlite3_wal_checkpoint_v2(connection->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-    connection->log_frames = 0; /* the next commit says how long the log is now */
+    /* While a reader keeps the log from being begun anew, not each commit shall pay for another copy. */
+    connection->copy_from = connection->log_frames + SQLITE_CHECKPOINT_FRAMES;
     if ((code & 0xff) == SQLITE_IOERR)
         sqlite_doubt(catalogue);
 }

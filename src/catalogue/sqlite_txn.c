@@ -282,6 +282,8 @@ static enum status commit_writing(struct catalogue_txn *txn, struct err *err)
     if (code == SQLITE_OK)
         return STATUS_OK;
     bool refused = provably_refused(db, code); /* asked before another statement changes the error */
+    if (!refused)
+        sqlite_doubt(txn->catalogue); /* before a connection is closed, which would copy the log */
     settle_writer(txn);
     /* With the writer's connection gone nobody can tell whether it rolled back. */
     if (!refused || !txn->catalogue->writer)

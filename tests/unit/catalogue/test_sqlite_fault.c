@@ -220,17 +220,22 @@ static void test_reopening_that_fails_leaves_the_doubt(void **state)
 }
 
 /* Fills the log until it is copied into the file. */
-static enum status grow_log(struct place_fixture *f)
+static enum status grow_log_from(struct place_fixture *f, int first)
 {
     static uint64_t digests[LIMIT_BLOCKS];
     struct catalogue_txn *txn = writing(f, ORDERED);
     for (int i = 0; i < 2 + SQLITE_CHECKPOINT_FRAMES * 4096 / (LIMIT_BLOCKS * 8); i++) {
         struct version_row row = {.state = VERSION_PENDING, .session = 1, .digests = digests};
         row.digest_count = LIMIT_BLOCKS;
-        (void)snprintf(row.blob, sizeof row.blob, "b%d", i);
+        (void)snprintf(row.blob, sizeof row.blob, "b%d", first + i);
         OK(OPS->version_insert(txn, &row, &row.id, &f->err));
     }
     return OPS->commit(txn, &f->err);
+}
+
+static enum status grow_log(struct place_fixture *f)
+{
+    return grow_log_from(f, 0);
 }
 
 static void test_long_log_is_copied_into_the_file(void **state)
@@ -241,6 +246,31 @@ static void test_long_log_is_copied_into_the_file(void **state)
     OK(grow_log(f));
     assert_int_equal(stat(f->path, &after), 0);
     assert_true(after.st_size > before.st_size + SQLITE_CHECKPOINT_FRAMES * 2048);
+}
+
+static struct catalogue_txn *reading(struct place_fixture *f)
+{
+    struct catalogue_txn *txn = NULL;
+    OK(OPS->read_begin(f->catalogue, &txn, &f->err));
+    return txn;
+}
+
+/* Readers that come and go may keep the log from being begun anew; a commit of metadata still waits for no disk. */
+static void test_readers_do_not_make_each_commit_copy_the_log(void **state)
+{
+    struct place_fixture *f = setup_of(state);
+    struct catalogue_txn *reader = reading(f);
+    OK(grow_log(f));
+    OPS->abort(reader);
+    int before = fault_vfs_syncs();
+    for (int i = 0; i < 5; i++) {
+        reader = reading(f);
+        OK(put(f, ORDERED, "k", "v"));
+        OPS->abort(reader);
+    }
+    assert_int_equal(fault_vfs_syncs(), before);
+    OK(grow_log_from(f, 1000)); /* but the log is not forgotten */
+    assert_true(fault_vfs_syncs() > before);
 }
 
 static void test_failed_sync_of_a_checkpoint_is_noticed(void **state)
@@ -314,6 +344,7 @@ int main(void)
         FAULTY(test_failed_explicit_sync_makes_the_catalogue_doubtful),
         FAULTY(test_reopening_that_fails_leaves_the_doubt),
         FAULTY(test_long_log_is_copied_into_the_file),
+        FAULTY(test_readers_do_not_make_each_commit_copy_the_log),
         FAULTY(test_failed_sync_of_a_checkpoint_is_noticed),
         FAULTY(test_full_disk_at_a_checkpoint_harms_nothing),
         FAULTY(test_full_disk_at_creation_leaves_no_file),
