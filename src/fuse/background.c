@@ -40,7 +40,7 @@ struct background {
     uint64_t seen_version;
     bool heartbeat_failed, fenced;
     bool sweep_more, sweep_failed;
-    int64_t swept_seq, swept_at_ms;
+    int64_t looked_seq, swept_seq, swept_at_ms;
 };
 
 static struct timespec moment_in(int64_t duration_ms)
@@ -135,8 +135,8 @@ static void tell_sweep(struct background *background, const struct sweep_report 
              report->waiting, report->failed, report->more ? "yes" : "no");
 }
 
-/* After commits, when the last pass left something, and from time to time; when programs are at work only if it has
- * been put off for the whole period. */
+/* Once a look has passed without a commit, if there were some or the last pass left something; and from time to time,
+ * so that programs which never pause do not put it off for ever. */
 static bool sweep_is_due(struct background *background)
 {
     const struct background_options *options = &background->options;
@@ -144,8 +144,10 @@ static bool sweep_is_due(struct background *background)
     bool overdue = now_ms - background->swept_at_ms >= options->sweep_every_ms;
     if (!background->swept_once || overdue)
         return true;
-    bool work = background->sweep_more || session_known_seq(options->session) != background->swept_seq;
-    return work && session_busy(options->session) == 0;
+    int64_t seq = session_known_seq(options->session);
+    bool quiet = seq == background->looked_seq && session_busy(options->session) == 0;
+    background->looked_seq = seq;
+    return quiet && (background->sweep_more || seq != background->swept_seq);
 }
 
 static void swept(struct background *background)
@@ -231,7 +233,24 @@ void background_first_sweep(struct background *background, int64_t timeout_ms)
     (void)pthread_mutex_unlock(&background->mutex);
 }
 
-void background_close(struct background *background)
+void background_last_sweep(struct background *background, int64_t duration_ms)
+{
+    struct session *session = background->options.session;
+    int64_t until_ms = clock_boot_ms(session_world(session)->clock) + duration_ms;
+    struct sweep_options how = {.versions_max = SWEEP_VERSIONS_MAX, .note = note_sweep, .context = background};
+    struct sweep_report report = {.more = !background->options.read_only};
+    while (report.more && clock_boot_ms(session_world(session)->clock) < until_ms) {
+        struct err err;
+        err_clear(&err);
+        if (sweep_pass(session, &how, &report, &err) != STATUS_OK) {
+            call_report(background->options.log, LEVEL_WARN, "sweep_failed", NULL, &err);
+            return; /* the next mount sweeps */
+        }
+        tell_sweep(background, &report);
+    }
+}
+
+void background_stop(struct background *background)
 {
     if (!background)
         return;
@@ -239,9 +258,18 @@ void background_close(struct background *background)
     background->stop = true;
     (void)pthread_cond_broadcast(&background->changed);
     (void)pthread_mutex_unlock(&background->mutex);
-    for (size_t i = 0; i < JOBS; i++)
+    for (size_t i = 0; i < JOBS; i++) {
         if (background->jobs[i].started)
             (void)pthread_join(background->jobs[i].thread, NULL);
+        background->jobs[i].started = false;
+    }
+}
+
+void background_close(struct background *background)
+{
+    if (!background)
+        return;
+    background_stop(background);
     (void)pthread_cond_destroy(&background->changed);
     (void)pthread_mutex_destroy(&background->mutex);
     free(background);

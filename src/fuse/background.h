@@ -35,6 +35,13 @@ MUST_CHECK enum status background_open(const struct background_options *options,
  */
 void background_first_sweep(struct background *background, int64_t timeout_ms);
 
+/* After background_stop: passes until nothing is left that may go now, but not longer than about `duration_ms`, so that
+ * an orderly end leaves no work to the next mount. */
+void background_last_sweep(struct background *background, int64_t duration_ms);
+
+/* Ends the jobs and waits for what they are doing. NULL is fine. */
+void background_stop(struct background *background);
+
 /* Ends the jobs, waits for what they are doing, frees. NULL is fine. */
 void background_close(struct background *background);
 

@@ -26,6 +26,7 @@
 #include <time.h>
 
 #define FIRST_SWEEP_MS 2000 /* the mount is not held up longer by what a crash has left (S25) */
+#define LAST_SWEEP_MS  5000 /* what an orderly end spends on leaving no work behind */
 #define LIVE_MS        10000
 #define GRACE_MS       5000 /* for the end of a connection that has been unmounted */
 #define LOOK_MS        50
@@ -478,8 +479,11 @@ static void take_down(struct mount *mount)
     char last_line[CONTROL_LINE_SIZE];
     set_served(mount, false);
     end_connection(mount);
-    background_close(mount->background);
+    background_stop(mount->background);
     fs_close(mount->fs, &mount->kept);
+    if (mount->background)
+        background_last_sweep(mount->background, LAST_SWEEP_MS);
+    background_close(mount->background);
     notifier_close(mount->notifier);
     view_close(mount->view);
     if (mount->session) {
