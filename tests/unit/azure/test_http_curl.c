@@ -40,9 +40,11 @@ struct server {
     int stop[2]; /* the writing end is closed at the end of the test */
     unsigned port;
     pthread_t thread;
-    char head[8192]; /* of the last request that was read whole */
-    char body[256];  /* its beginning */
-    unsigned requests, connections;
+    pthread_mutex_t lock; /* protects the rest */
+    char head[8192];      /* of the last request that was read whole */
+    char body[256];       /* its beginning */
+    unsigned requests;
+    unsigned connections;
 };
 
 static size_t content_length(const char *head)
@@ -51,29 +53,38 @@ static size_t content_length(const char *head)
     return field ? strtoul(field + 17, NULL, 10) : 0;
 }
 
+/* What a test may look at once the request is answered. */
+static void publish(struct server *server, const char *head, const char *body)
+{
+    (void)pthread_mutex_lock(&server->lock);
+    (void)snprintf(server->head, sizeof server->head, "%s", head);
+    (void)snprintf(server->body, sizeof server->body, "%s", body);
+    server->requests++;
+    (void)pthread_mutex_unlock(&server->lock);
+}
+
 static bool read_request(struct server *server, int fd)
 {
+    char head[8192], rest[65536];
     size_t len = 0;
     char *end = NULL;
     while (!end) {
-        ssize_t n = recv(fd, server->head + len, sizeof server->head - 1 - len, 0);
+        ssize_t n = recv(fd, head + len, sizeof head - 1 - len, 0);
         if (n <= 0)
             return false;
         len += (size_t)n;
-        server->head[len] = '\0';
-        end = strstr(server->head, "\r\n\r\n");
+        head[len] = '\0';
+        end = strstr(head, "\r\n\r\n");
     }
-    size_t wanted = content_length(server->head), got = len - (size_t)(end + 4 - server->head);
-    (void)snprintf(server->body, sizeof server->body, "%s", end + 4);
-    end[2] = '\0';
+    size_t wanted = content_length(head), got = len - (size_t)(end + 4 - head);
     while (got < wanted) {
-        char rest[65536];
         ssize_t n = recv(fd, rest, sizeof rest, 0);
         if (n <= 0)
             return false;
         got += (size_t)n;
     }
-    server->requests++;
+    end[2] = '\0';
+    publish(server, head, end + 4);
     return true;
 }
 
@@ -108,7 +119,9 @@ static void *serve(void *argument)
         if (act->accept) {
             hang_up(&fd, false);
             fd = accept(server->listener, NULL, NULL);
+            (void)pthread_mutex_lock(&server->lock);
             server->connections++;
+            (void)pthread_mutex_unlock(&server->lock);
         }
         if (act->read_bytes)
             read_some(fd, act->read_bytes);
@@ -130,7 +143,7 @@ static void *serve(void *argument)
 
 static void server_start(struct server *server, const struct act *acts, size_t count)
 {
-    *server = (struct server){.acts = acts, .act_count = count};
+    *server = (struct server){.acts = acts, .act_count = count, .lock = PTHREAD_MUTEX_INITIALIZER};
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof address;
     server->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -206,6 +219,15 @@ static enum http_outcome ask(struct test *test, const char *method, const void *
     return outcome;
 }
 
+/* Whether the last request had this in its head. */
+static bool asked_with(struct test *test, const char *part)
+{
+    (void)pthread_mutex_lock(&test->server.lock);
+    bool found = strcasestr(test->server.head, part) != NULL;
+    (void)pthread_mutex_unlock(&test->server.lock);
+    return found;
+}
+
 #define OK_EMPTY "HTTP/1.1 201 Created\r\nETag: \"0x1\"\r\nContent-Length: 0\r\n\r\n"
 
 static void what_goes_out(void **state)
@@ -216,23 +238,24 @@ static void what_goes_out(void **state)
     assert_int_equal(ask(&test, "PUT", "hello", 5, false, PLENTY_MS, NULL), HTTP_ANSWERED);
     assert_int_equal(test.response.status, 201);
     assert_string_equal(test.response.headers.bytes, "ETag: \"0x1\"\nContent-Length: 0\n");
-    assert_string_equal(test.server.body, "hello");
-    assert_non_null(strstr(test.server.head, "PUT /con/a/../b%20c?comp=x&sig=secret HTTP/1.1\r\n"));
-    assert_non_null(strstr(test.server.head, "\r\nContent-Length: 5\r\n"));
-    assert_non_null(strstr(test.server.head, "\r\nUser-Agent: readyfs/"));
-    assert_non_null(strstr(test.server.head, "\r\nx-ms-version: 1\r\n"));
-    assert_null(strcasestr(test.server.head, "\r\nExpect:"));
-    assert_null(strcasestr(test.server.head, "\r\nAccept"));
-    assert_null(strcasestr(test.server.head, "\r\nContent-Type:"));
-    assert_null(strcasestr(test.server.head, "\r\nAuthorization:"));
-    assert_null(strcasestr(test.server.head, "token"));
+    assert_true(asked_with(&test, "PUT /con/a/../b%20c?comp=x&sig=secret HTTP/1.1\r\n"));
+    assert_true(asked_with(&test, "\r\nContent-Length: 5\r\n"));
+    assert_true(asked_with(&test, "\r\nUser-Agent: readyfs/"));
+    assert_true(asked_with(&test, "\r\nx-ms-version: 1\r\n"));
+    assert_false(asked_with(&test, "\r\nExpect:"));
+    assert_false(asked_with(&test, "\r\nAccept"));
+    assert_false(asked_with(&test, "\r\nContent-Type:"));
+    assert_false(asked_with(&test, "\r\nAuthorization:"));
+    assert_false(asked_with(&test, "token"));
     assert_int_equal(ask(&test, "PUT", NULL, 0, false, PLENTY_MS, NULL), HTTP_ANSWERED);
-    assert_non_null(strstr(test.server.head, "\r\nContent-Length: 0\r\n"));
+    assert_true(asked_with(&test, "\r\nContent-Length: 0\r\n"));
     assert_int_equal(ask(&test, "HEAD", NULL, 0, true, PLENTY_MS, NULL), HTTP_ANSWERED); /* a length without a body */
     assert_int_equal(ask(&test, "DELETE", NULL, 0, false, PLENTY_MS, NULL), HTTP_ANSWERED);
-    assert_non_null(strstr(test.server.head, "DELETE "));
-    assert_int_equal(test.server.connections, 1); /* one connection served all four */
+    assert_true(asked_with(&test, "DELETE "));
+    assert_int_equal(ask(&test, "PUT", "bytes", 5, false, PLENTY_MS, NULL), HTTP_ANSWERED);
     test_end(&test);
+    assert_string_equal(test.server.body, "bytes");
+    assert_int_equal(test.server.connections, 1); /* one connection served them all */
 }
 
 static void large_bodies_and_interim_answers(void **state)
@@ -244,7 +267,7 @@ static void large_bodies_and_interim_answers(void **state)
     for (int i = 0; i < 2; i++) {
         assert_int_equal(ask(&test, "PUT", body, sizeof body, false, PLENTY_MS, NULL), HTTP_ANSWERED);
         assert_string_equal(test.response.headers.bytes, "ETag: \"0x1\"\nContent-Length: 0\n");
-        assert_non_null(strstr(test.server.head, "\r\nContent-Length: 3145728\r\n"));
+        assert_true(asked_with(&test, "\r\nContent-Length: 3145728\r\n"));
     }
     test_end(&test);
     assert_int_equal(test.server.connections, 1);
