@@ -234,7 +234,7 @@ static void what_goes_out(void **state)
 {
     (void)state;
     START({.accept = true, .say = OK_EMPTY}, {.say = OK_EMPTY},
-          {.say = "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n"}, {.say = OK_EMPTY});
+          {.say = "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n"}, {.say = OK_EMPTY}, {.say = OK_EMPTY});
     assert_int_equal(ask(&test, "PUT", "hello", 5, false, PLENTY_MS, NULL), HTTP_ANSWERED);
     assert_int_equal(test.response.status, 201);
     assert_string_equal(test.response.headers.bytes, "ETag: \"0x1\"\nContent-Length: 0\n");
