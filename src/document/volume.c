@@ -172,6 +172,8 @@ static enum status commit_step(const struct world *world, const struct settings 
     const struct catalogue_ops *rows = world->catalogue->ops;
     struct catalogue_txn *txn = NULL;
     enum status status = rows->write_begin(world->catalogue, DURABLE, settings->deadline_ms, &txn, err);
+    if (status == STATUS_IO && rows->reopen(world->catalogue, err) == STATUS_OK) /* it was in doubt (P6) */
+        status = rows->write_begin(world->catalogue, DURABLE, settings->deadline_ms, &txn, err);
     if (status != STATUS_OK)
         return status;
     status = read_own(rows, txn, ret_own, err);
@@ -200,24 +202,29 @@ static bool knows_mark(const struct own *own, const char *mark)
     return strstr(own->marks, mark) != NULL;
 }
 
+static enum status foreign(struct err *err, const char *hint)
+{
+    (void)err_hint(err, "%s", hint);
+    return STATUS_FOREIGN;
+}
+
 static enum status compare(const struct own *own, const struct volume *control, bool accept_restore, struct err *err)
 {
     if (strcmp(own->volume.catalogue, control->catalogue) != 0) {
         (void)err_set(err, STATUS_FOREIGN, "the container belongs to catalogue %s, not to this one (%s)",
                       control->catalogue, own->volume.catalogue);
-        return err_hint(err, "name the right catalogue with catalogue=, or use another container or prefix");
+        return foreign(err, "name the right catalogue with catalogue=, or use another container or prefix");
     }
     if (strcmp(own->volume.container, control->container) != 0) {
         (void)err_set(err, STATUS_FOREIGN, "the catalogue belongs to container %s, not to this one (%s)",
                       own->volume.container[0] ? own->volume.container : "(none)", control->container);
-        return err_hint(err, "name the right catalogue with catalogue=");
+        return foreign(err, "name the right catalogue with catalogue=");
     }
     if (accept_restore)
         return STATUS_OK;
     if (strcmp(own->volume.incarnation, control->incarnation) != 0 || !knows_mark(own, control->mark)) {
         (void)err_set(err, STATUS_FOREIGN, "the catalogue is older than the container: it was restored from a copy");
-        return err_hint(err,
-                        "bring the current catalogue back, or mount once with accept_restore to go on with this one");
+        return foreign(err, "bring the current catalogue back, or mount once with accept_restore to use this one");
     }
     return STATUS_OK;
 }
@@ -229,38 +236,44 @@ static enum status check_absent(const struct own *own, const struct volume_optio
         (void)err_set(err, STATUS_FOREIGN,
                       "the container has no control blob, but the catalogue has documents in one (%s)",
                       own->volume.container);
-        return err_hint(err, "this is another or an emptied container: name the right one, or another catalogue");
+        return foreign(err, "this is another or an emptied container: name the right one, or another catalogue");
     }
     if (options->read_only)
         return err_set(err, STATUS_NOT_FOUND, "nothing was stored here yet: the container has no control blob");
     return STATUS_OK;
 }
 
-static enum status join_once(const struct world *world, const struct volume_options *options, bool *ret_created,
-                             struct err *err)
+/* The control blob first, the catalogue afterwards: each mark is in the catalogue before it is in the blob, so whoever
+ * reads them in this order knows the mark of a volume that is in use. */
+static enum status look_at_both(const struct world *world, const struct volume_options *options, struct own *ret_own,
+                                bool *ret_found, char ret_etag[LIMIT_ETAG_BYTES], struct err *err)
 {
-    struct own own;
     struct volume control;
-    char etag[LIMIT_ETAG_BYTES];
-    enum status status = load_own(world, &own, err);
-    if (status != STATUS_OK)
-        return status;
-    enum status found = read_control(world, options->settings, &control, etag, err);
+    enum status found = read_control(world, options->settings, &control, ret_etag, err);
     if (found != STATUS_OK && found != STATUS_NOT_FOUND)
         return found;
     err_clear(err);
-    status =
-        found == STATUS_OK ? compare(&own, &control, options->accept_restore, err) : check_absent(&own, options, err);
-    if (status != STATUS_OK || options->read_only)
-        return status;
-    struct step step = {.new_mark = true,
-                        .new_container = found == STATUS_NOT_FOUND,
-                        .new_incarnation = found == STATUS_OK && options->accept_restore};
-    status = commit_step(world, options->settings, &step, &own, err);
+    *ret_found = found == STATUS_OK;
+    enum status status = load_own(world, ret_own, err);
     if (status != STATUS_OK)
         return status;
-    *ret_created = found == STATUS_NOT_FOUND;
-    return write_control(world, options->settings, &own.volume, found == STATUS_OK ? etag : NULL, err);
+    return *ret_found ? compare(ret_own, &control, options->accept_restore, err) : check_absent(ret_own, options, err);
+}
+
+static enum status join_once(const struct world *world, const struct volume_options *options, struct own *ret_own,
+                             bool *ret_created, struct err *err)
+{
+    char etag[LIMIT_ETAG_BYTES];
+    bool found = false;
+    enum status status = look_at_both(world, options, ret_own, &found, etag, err);
+    if (status != STATUS_OK || options->read_only)
+        return status;
+    struct step step = {.new_mark = true, .new_container = !found, .new_incarnation = found && options->accept_restore};
+    status = commit_step(world, options->settings, &step, ret_own, err);
+    if (status != STATUS_OK)
+        return status;
+    *ret_created = !found;
+    return write_control(world, options->settings, &ret_own->volume, found ? etag : NULL, err);
 }
 
 /* Whether somebody else wrote first, or nobody knows: read again. */
@@ -273,18 +286,18 @@ enum status volume_join(const struct world *world, const struct volume_options *
                         struct err *err)
 {
     bool created = false;
+    struct own own = {0};
     enum status status = STATUS_UNKNOWN;
     for (int attempt = 0; attempt < ATTEMPTS && once_more(status); attempt++)
-        status = join_once(world, options, &created, err);
+        status = join_once(world, options, &own, &created, err);
     if (once_more(status))
         status = err_set(err, STATUS_BUSY, "the control blob could not be written: others write it all the time");
     if (status != STATUS_OK)
         return status;
     if (ret_created)
         *ret_created = created;
-    if (options->read_only)
+    if (options->read_only || own.joined)
         return STATUS_OK;
-    struct own own;
     return commit_step(world, options->settings, &(struct step){.joined = true}, &own, err);
 }
 
