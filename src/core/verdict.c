@@ -37,7 +37,9 @@ static bool may_arrive(const struct version_facts *facts, const struct verdict_p
 {
     if (facts->clean)
         return false;
-    int64_t elapsed_ns = policy->now_utc_ns - facts->settled_utc_ns;
+    int64_t elapsed_ns;
+    if (__builtin_sub_overflow(policy->now_utc_ns, facts->settled_utc_ns, &elapsed_ns))
+        return true; /* no clock says so: the row is damaged, or the machine's time is */
     return elapsed_ns < 0 || elapsed_ns / 1000000 < policy->late_after_ms;
 }
 
@@ -59,9 +61,9 @@ static struct judgement judge_condemned(const struct version_facts *facts, enum 
     case SIGHT_NOT_TAKEN: return judge(VERDICT_DELETE, "it is condemned and nobody needs it");
     case SIGHT_ABSENT: return judge(VERDICT_DROP, "its blob is gone");
     case SIGHT_OURS:
-        if (facts->published)
+        if (!facts->guarded_by_tag)
             return judge(VERDICT_DELETE, "its ETag had changed");
-        return judge(VERDICT_REPORT, "it was never published, yet its tag says committed");
+        return judge(VERDICT_REPORT, "it was never published, yet its tag does not say pending");
     case SIGHT_FOREIGN: return judge(VERDICT_REPORT, "somebody else's blob lies under its name");
     case SIGHT_UNKNOWN: break;
     }

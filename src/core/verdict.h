@@ -22,7 +22,8 @@ struct version_facts {
     bool owner_is_me;       /* its session is the asking one */
     bool in_working_list;   /* the asking session is still at it (P11) */
     bool claimed;           /* a transaction's claim names it (T5) */
-    bool published;         /* it was Ready once: the guard of its delete is the ETag, else the tag (P7) */
+    bool published;         /* it was Ready once: readers may have it open (P14) */
+    bool guarded_by_tag;    /* the guard of its delete is the tag, else the ETag (P7): never published, and tagged */
     bool clean;             /* every request that carried it was answered (P8) */
     bool condemned_synced;  /* the commit that condemned it is synced (P6) */
     bool horizon_passed;    /* no session that is not fenced may have it open (P14) */

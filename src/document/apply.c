@@ -76,7 +76,9 @@ enum status apply_directory(struct apply *apply, int64_t dir, struct document_ro
 enum status apply_touch_directory(struct apply *apply, int64_t dir, struct err *err)
 {
     struct document_row row;
-    enum status status = apply_directory(apply, dir, &row, err);
+    enum status status = apply_claim(apply, 'm', dir, NULL, err);
+    if (status == STATUS_OK)
+        status = apply_directory(apply, dir, &row, err);
     if (status != STATUS_OK)
         return status;
     row.mtime_ns = row.ctime_ns = apply->now_ns;
@@ -96,12 +98,11 @@ enum status apply_subdirectories(struct apply *apply, int64_t dir, int by, struc
 
 enum status apply_holds(struct apply *apply, int64_t cookie, bool *ret_holds, struct err *err)
 {
-    int64_t sessions[64];
+    int64_t found[1] = {0};
     size_t count = 0;
-    enum status status = ROWS(apply)->holder_list(apply->txn, cookie, sessions, 64, &count, err);
-    *ret_holds = false;
-    for (size_t i = 0; i < count && status == STATUS_OK; i++)
-        *ret_holds = *ret_holds || sessions[i] == apply->session->id;
+    int64_t me = apply->session->id;
+    enum status status = ROWS(apply)->holder_of(apply->txn, me, cookie - 1, found, 1, &count, err);
+    *ret_holds = status == STATUS_OK && count && found[0] == cookie;
     return status;
 }
 
@@ -118,6 +119,26 @@ enum status apply_entry(struct apply *apply, int64_t dir, const struct name *nam
     return status;
 }
 
+/* Takes a reservation away whose holders are all dead. *ret_held: somebody living has it, this session included. */
+static enum status clear_reservation(struct apply *apply, const struct entry_row *entry, bool *ret_held,
+                                     struct err *err)
+{
+    unsigned left = 0;
+    bool mine = false;
+    enum status status = apply_holds(apply, entry->cookie, &mine, err);
+    if (status == STATUS_OK)
+        status = fence_holders(apply, entry->cookie, &left, err);
+    *ret_held = mine || left;
+    if (status != STATUS_OK || *ret_held)
+        return status;
+    struct entry_row now;
+    status = ROWS(apply)->entry_at(apply->txn, entry->cookie, &now, err);
+    if (status == STATUS_NOT_FOUND)
+        return STATUS_OK; /* the last dead holder took it along */
+    struct document_row document;
+    return status == STATUS_OK ? apply_unlink(apply, &now, &document, err) : status; /* nobody held it at all */
+}
+
 enum status apply_free_name(struct apply *apply, int64_t dir, const struct name *name, struct err *err)
 {
     enum status status = apply_claim(apply, 'e', dir, name, err);
@@ -127,20 +148,12 @@ enum status apply_free_name(struct apply *apply, int64_t dir, const struct name 
     status = ROWS(apply)->entry_get(apply->txn, dir, name, &entry, err);
     if (status == STATUS_NOT_FOUND)
         return STATUS_OK;
-    if (status != STATUS_OK)
-        return status;
-    unsigned left = 0;
-    bool mine = false;
-    if (entry.reserved) {
-        status = apply_holds(apply, entry.cookie, &mine, err);
-        if (status == STATUS_OK)
-            status = fence_holders(apply, entry.cookie, &left, err);
-        if (status != STATUS_OK)
-            return status;
-    }
-    if (!entry.reserved || mine || left)
+    bool held = true;
+    if (status == STATUS_OK && entry.reserved)
+        status = clear_reservation(apply, &entry, &held, err);
+    if (status == STATUS_OK && held)
         return err_set(err, STATUS_EXISTS, entry.reserved ? "the name is being created" : "the name exists");
-    return STATUS_OK; /* the last dead holder took the entry with it */
+    return status;
 }
 
 enum status apply_empty(struct apply *apply, int64_t dir, struct err *err)
@@ -151,15 +164,11 @@ enum status apply_empty(struct apply *apply, int64_t dir, struct err *err)
         size_t count = 0;
         enum status status = ROWS(apply)->entry_list(apply->txn, dir, after, entries, NULL, 16, &count, err);
         for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-            unsigned left = 1;
-            bool mine = false;
+            bool held = true;
             after = entries[i].cookie;
-            if (entries[i].reserved) {
-                status = apply_holds(apply, entries[i].cookie, &mine, err);
-                if (status == STATUS_OK)
-                    status = fence_holders(apply, entries[i].cookie, &left, err);
-            }
-            if (status == STATUS_OK && (mine || left))
+            if (entries[i].reserved)
+                status = clear_reservation(apply, &entries[i], &held, err);
+            if (status == STATUS_OK && held)
                 return err_set(err, STATUS_NOT_EMPTY, "the directory is not empty");
         }
         if (status != STATUS_OK || count < 16)
@@ -191,7 +200,7 @@ enum status apply_unlink(struct apply *apply, const struct entry_row *entry, str
     if (status != STATUS_OK)
         return status;
     bool directory = S_ISDIR(ret_document->mode);
-    ret_document->nlink = directory ? 0 : ret_document->nlink - 1;
+    ret_document->nlink = directory || !ret_document->nlink ? 0 : ret_document->nlink - 1;
     ret_document->ctime_ns = apply->now_ns;
     status = ret_document->nlink ? ROWS(apply)->document_update(apply->txn, ret_document, err)
                                  : last_link(apply, ret_document, err);

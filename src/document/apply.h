@@ -5,6 +5,8 @@
 #include "document/op.h"
 #include "document/session_internal.h"
 
+#define HOLDERS_MAX 256 /* sessions that may hold one reserved entry; far more than mounts of one host */
+
 /* Applies one operation and writes its results into it (valid only once the transaction has committed). */
 MUST_CHECK enum status apply_op(struct apply *apply, struct op *op, struct err *err);
 

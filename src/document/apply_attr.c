@@ -62,7 +62,9 @@ static enum status set_or_remove(struct apply *apply, struct op *op, struct err 
 
 enum status apply_xattr(struct apply *apply, struct op *op, struct err *err)
 {
-    enum status status = ROWS(apply)->document_get(apply->txn, op->document, &op->ret_document, err);
+    enum status status = apply_claim(apply, 'd', op->document, NULL, err);
+    if (status == STATUS_OK)
+        status = ROWS(apply)->document_get(apply->txn, op->document, &op->ret_document, err);
     if (status == STATUS_OK)
         status = set_or_remove(apply, op, err);
     if (status != STATUS_OK)

@@ -100,6 +100,9 @@ enum status apply_make(struct apply *apply, struct op *op, struct err *err)
         return err_set(err, STATUS_NAME_TOO_LONG, "the symlink's target is longer than %d bytes", LIMIT_TARGET_BYTES);
     if (op->kind == OP_SYMLINK)
         op->attr.mode = 0777;
+    /* A regular file comes into being by OP_RESERVE and OP_PUT, else it would be listed without ever being Ready. */
+    if (op->kind == OP_MKNOD && !S_ISFIFO(type) && !S_ISSOCK(type) && !S_ISCHR(type) && !S_ISBLK(type))
+        return err_set(err, STATUS_INVALID, "only a FIFO, a socket or a device can be made so");
     enum status status = apply_free_name(apply, op->dir, &op->name, err);
     if (status != STATUS_OK)
         return status;
@@ -153,8 +156,8 @@ static enum status copy_holders(struct apply *apply, int64_t document, int64_t c
     enum status status = ROWS(apply)->entry_of(apply->txn, document, 0, &first, 1, &count, err);
     if (status != STATUS_OK || !count)
         return status;
-    int64_t sessions[64];
-    status = ROWS(apply)->holder_list(apply->txn, first.cookie, sessions, 64, &count, err);
+    int64_t sessions[HOLDERS_MAX];
+    status = ROWS(apply)->holder_list(apply->txn, first.cookie, sessions, HOLDERS_MAX, &count, err);
     for (size_t i = 0; i < count && status == STATUS_OK; i++)
         status = ROWS(apply)->holder_add(apply->txn, cookie, sessions[i], err);
     return status;
@@ -166,7 +169,11 @@ enum status apply_link(struct apply *apply, struct op *op, struct err *err)
     struct document_row dir;
     enum status status = apply_directory(apply, op->dir2, &dir, err);
     if (status == STATUS_OK)
+        status = apply_claim(apply, 'd', op->document, NULL, err);
+    if (status == STATUS_OK)
         status = ROWS(apply)->document_get(apply->txn, op->document, document, err);
+    if (status == STATUS_OK && !document->nlink)
+        status = STATUS_NOT_FOUND;
     if (status != STATUS_OK)
         return status;
     if (S_ISDIR(document->mode))

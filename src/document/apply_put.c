@@ -63,11 +63,14 @@ static enum status make_ready(struct apply *apply, struct op *op, struct version
 
 static enum status free_holders(struct apply *apply, int64_t cookie, struct err *err)
 {
-    int64_t sessions[64];
-    size_t count = 0;
-    enum status status = ROWS(apply)->holder_list(apply->txn, cookie, sessions, 64, &count, err);
-    for (size_t i = 0; i < count && status == STATUS_OK; i++)
-        status = ROWS(apply)->holder_remove(apply->txn, cookie, sessions[i], err);
+    int64_t sessions[16];
+    size_t count = 16;
+    enum status status = STATUS_OK;
+    while (count == 16 && status == STATUS_OK) {
+        status = ROWS(apply)->holder_list(apply->txn, cookie, sessions, 16, &count, err);
+        for (size_t i = 0; i < count && status == STATUS_OK; i++)
+            status = ROWS(apply)->holder_remove(apply->txn, cookie, sessions[i], err);
+    }
     return status;
 }
 
@@ -137,6 +140,8 @@ enum status apply_put(struct apply *apply, struct op *op, struct err *err)
     put->ret_status = STATUS_OK;
     put->ret_takes_node = false;
     put->ret_condemned = 0;
+    if (!upload_is_fresh(put->upload)) /* it has waited too long for its turn: single_publish() looks again (P5) */
+        return err_set(err, STATUS_TIMEOUT, "the blob was confirmed too long ago");
     struct version_row row;
     enum status status = check_ours(apply, upload_version(put->upload), &row, err);
     if (status == STATUS_OK)

@@ -131,6 +131,10 @@ enum status apply_rename(struct apply *apply, struct op *op, struct err *err)
     status = replace_target(apply, op, &op->ret_document, &same, err);
     if (status != STATUS_OK || same) /* two names of one document: rename(2) does nothing */
         return status;
+    /* Taking the target away may have changed it: a dead session's reservation in it went, for one. */
+    status = ROWS(apply)->document_get(apply->txn, entry.document, &op->ret_document, err);
+    if (status != STATUS_OK)
+        return status;
     return move_entry(apply, op, &entry, err);
 }
 

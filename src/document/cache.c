@@ -17,7 +17,8 @@ struct slot {
     struct cache_block block; /* first: a block's address is its slot's */
     struct key key;
     unsigned holders;
-    bool filled;
+    bool filling, filled;
+    bool forgotten; /* not in the table any more: it goes with its last holder */
     enum status status;
     struct err err;
     struct slot *prev, *next; /* the most recently used first */
@@ -38,11 +39,18 @@ struct cache *cache_new(uint64_t bytes_max)
     return cache;
 }
 
-static void drop(struct cache *cache, struct slot *slot)
+static void forget(struct cache *cache, struct slot *slot)
 {
     HASH_DEL(cache->slots, slot);
     DL_DELETE(cache->recent, slot);
     cache->bytes -= slot->block.len;
+    slot->forgotten = true;
+}
+
+static void drop(struct cache *cache, struct slot *slot)
+{
+    if (!slot->forgotten)
+        forget(cache, slot);
     free(slot->block.bytes);
     free(slot);
 }
@@ -100,17 +108,39 @@ struct cache_block *cache_hold(struct session *session, int64_t version, uint32_
 {
     pthread_mutex_lock(&session->lock);
     struct slot *slot = find(session->cache, version, index);
-    *ret_fill = !slot;
     if (slot) {
         DL_DELETE(session->cache->recent, slot);
         DL_PREPEND(session->cache->recent, slot);
     } else {
         slot = add(session->cache, version, index, len);
     }
+    *ret_fill = slot && !slot->filled && !slot->filling;
+    if (slot) {
+        slot->holders++;
+        slot->filling = slot->filling || *ret_fill;
+    }
+    pthread_mutex_unlock(&session->lock);
+    return slot ? &slot->block : NULL;
+}
+
+struct cache_block *cache_promise(struct session *session, int64_t version, uint32_t index, size_t len)
+{
+    pthread_mutex_lock(&session->lock);
+    struct slot *slot = find(session->cache, version, index) ? NULL : add(session->cache, version, index, len);
     if (slot)
         slot->holders++;
     pthread_mutex_unlock(&session->lock);
     return slot ? &slot->block : NULL;
+}
+
+bool cache_claim(struct session *session, struct cache_block *block)
+{
+    struct slot *slot = (struct slot *)block;
+    pthread_mutex_lock(&session->lock);
+    bool ours = !slot->filled && !slot->filling;
+    slot->filling = true;
+    pthread_mutex_unlock(&session->lock);
+    return ours;
 }
 
 bool cache_has(struct session *session, int64_t version, uint32_t index)
@@ -127,19 +157,26 @@ void cache_filled(struct session *session, struct cache_block *block, enum statu
     pthread_mutex_lock(&session->lock);
     slot->filled = true;
     slot->status = status;
-    if (status != STATUS_OK && err)
-        slot->err = *err;
+    if (status != STATUS_OK) {
+        if (err)
+            slot->err = *err;
+        forget(session->cache, slot);
+    }
     pthread_cond_broadcast(&session->changed);
     pthread_mutex_unlock(&session->lock);
 }
 
-enum status cache_wait(struct session *session, struct cache_block *block, struct err *err)
+enum status cache_wait(struct session *session, struct cache_block *block, const atomic_bool *cancelled,
+                       struct err *err)
 {
     struct slot *slot = (struct slot *)block;
     pthread_mutex_lock(&session->lock);
-    while (!slot->filled)
-        pthread_cond_wait(&session->changed, &session->lock);
+    while (!slot->filled && !(cancelled && atomic_load(cancelled)))
+        session_wait(session, cancelled != NULL);
+    bool filled = slot->filled;
     pthread_mutex_unlock(&session->lock);
+    if (!filled)
+        return err_set(err, STATUS_INTERRUPTED, "the read was cancelled");
     if (slot->status != STATUS_OK && err)
         *err = slot->err;
     return slot->status;
@@ -151,7 +188,7 @@ void cache_release(struct session *session, struct cache_block *block)
     pthread_mutex_lock(&session->lock);
     INVARIANT(slot->holders > 0);
     slot->holders--;
-    if (!slot->holders && slot->status != STATUS_OK)
+    if (!slot->holders && (slot->forgotten || !slot->filled))
         drop(session->cache, slot);
     pthread_mutex_unlock(&session->lock);
 }

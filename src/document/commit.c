@@ -12,8 +12,8 @@
 
 #include <string.h>
 
-#define SETTLE_ATTEMPTS 5
 #define SETTLE_PAUSE_MS 200
+#define REOPEN_PAUSE_MS 50
 #define ATTEMPTS_MAX    3
 
 struct group {
@@ -21,6 +21,7 @@ struct group {
     enum durability durability;
     int64_t number;
     struct intent *added;
+    bool begun;  /* the gate was passed: a failure may lie in one of the members */
     int64_t seq; /* of the commit, 0 where nothing was committed or changed */
 };
 
@@ -64,8 +65,11 @@ static enum status apply_member(struct apply *apply, struct member *member)
         return ROWS(apply)->savepoint_release(apply->txn, &member->err);
     struct err kept = member->err;
     status = ROWS(apply)->savepoint_rollback(apply->txn, &member->err);
-    member->err = kept;
-    return status;
+    /* A full disk takes the whole transaction back: then that is why the group fails, and not the lost savepoint. */
+    bool full = member->status == STATUS_NO_SPACE || member->status == STATUS_QUOTA;
+    if (status == STATUS_OK || full)
+        member->err = kept;
+    return status != STATUS_OK && full ? member->status : status;
 }
 
 /* The number is taken by the first change; one that was rolled back with its savepoint is taken anew by the next. */
@@ -74,8 +78,11 @@ static enum status apply_members(struct apply *apply, struct group *group, struc
     for (struct member *member = group->members; member; member = member->next) {
         int64_t seq = apply->seq;
         enum status status = apply_member(apply, member);
-        if (status != STATUS_OK)
-            return err_set(err, status, "%s", member->err.message);
+        if (status != STATUS_OK) {
+            *err = member->err;
+            err->status = status;
+            return status;
+        }
         if (member->status != STATUS_OK)
             apply->seq = seq;
         else
@@ -109,10 +116,25 @@ static enum status fill_group(struct apply *apply, struct group *group, struct e
     status = apply_members(apply, group, err);
     if (status == STATUS_OK && group->durability == DURABLE)
         status = intent_refill(apply, &group->added, err);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && !apply->ended)
         status = write_number(apply, &row, group->number, false, err);
     group->seq = apply->seq;
     return status;
+}
+
+enum status commit_reopen(struct session *session, struct err *err)
+{
+    struct catalogue *catalogue = session->world.catalogue;
+    struct clock *clock = session->world.clock;
+    int64_t give_up_ms = clock_boot_ms(clock) + session->settings.deadline_ms;
+    for (;;) {
+        enum status status = catalogue->ops->reopen(catalogue, err);
+        if (status == STATUS_OK)
+            session_set_doubtful(session, false);
+        if (status != STATUS_BUSY || clock_boot_ms(clock) >= give_up_ms)
+            return status;
+        clock_wait_ms(clock, REOPEN_PAUSE_MS); /* readers of this process are under way; they are short */
+    }
 }
 
 /* A catalogue that is in doubt (a COMMIT or sync of somebody else here failed) refuses writers until it was opened anew
@@ -123,9 +145,10 @@ static enum status begin_write(struct session *session, enum durability durabili
     struct catalogue *catalogue = session->world.catalogue;
     int64_t deadline_ms = session->settings.deadline_ms;
     enum status status = catalogue->ops->write_begin(catalogue, durability, deadline_ms, ret_txn, err);
-    if (status != STATUS_IO || catalogue->ops->reopen(catalogue, err) != STATUS_OK)
+    if (status != STATUS_IO)
         return status;
-    return catalogue->ops->write_begin(catalogue, durability, deadline_ms, ret_txn, err);
+    status = commit_reopen(session, err);
+    return status == STATUS_OK ? catalogue->ops->write_begin(catalogue, durability, deadline_ms, ret_txn, err) : status;
 }
 
 static enum status try_group(struct session *session, struct group *group, struct err *err)
@@ -135,6 +158,7 @@ static enum status try_group(struct session *session, struct group *group, struc
     enum status status = begin_write(session, group->durability, &apply.txn, err);
     if (status != STATUS_OK)
         return status;
+    group->begun = true;
     status = fill_group(&apply, group, err);
     if (status != STATUS_OK) {
         catalogue->ops->abort(apply.txn);
@@ -145,11 +169,11 @@ static enum status try_group(struct session *session, struct group *group, struc
 
 /* ---- an unknown COMMIT ---- */
 
-/* One attempt: OK with *ret_committed, or it is still unknown. */
+/* One attempt: OK with *ret_committed, or it is still unknown. FENCED: the row that would tell is gone. */
 static enum status settle_once(struct session *session, int64_t number, bool *ret_committed, struct err *err)
 {
     struct catalogue *catalogue = session->world.catalogue;
-    enum status status = catalogue->ops->reopen(catalogue, err);
+    enum status status = commit_reopen(session, err);
     if (status != STATUS_OK)
         return status;
     struct apply apply = {.session = session, .catalogue = catalogue};
@@ -158,38 +182,37 @@ static enum status settle_once(struct session *session, int64_t number, bool *re
         return status;
     struct session_row row;
     status = ROWS(&apply)->session_get(apply.txn, session->id, &row, err);
-    if (status == STATUS_OK && row.group_number == number) {
-        *ret_committed = !row.group_failed;
-        catalogue->ops->abort(apply.txn); /* reopen has made durable what is visible */
-        return STATUS_OK;
-    }
-    if (status == STATUS_OK)
+    bool told = status == STATUS_OK && row.group_number == number;
+    *ret_committed = told && !row.group_failed;
+    if (status == STATUS_OK && !told)
         status = write_number(&apply, &row, number, true, err);
-    if (status != STATUS_OK) {
-        catalogue->ops->abort(apply.txn);
-        return status;
+    if (told || status != STATUS_OK) {
+        catalogue->ops->abort(apply.txn); /* told: reopen has made durable what is visible */
+        if (status == STATUS_NOT_FOUND)
+            note_fenced(session);
+        return status == STATUS_NOT_FOUND ? err_set(err, STATUS_FENCED, "this session's row is gone") : status;
     }
-    *ret_committed = false;
     return catalogue->ops->commit(apply.txn, err);
 }
 
 static enum status settle_group(struct session *session, int64_t number, bool *ret_committed, struct err *err)
 {
-    for (int attempt = 0; attempt < SETTLE_ATTEMPTS; attempt++) {
-        if (attempt)
-            clock_wait_ms(session->world.clock, SETTLE_PAUSE_MS);
-        if (settle_once(session, number, ret_committed, err) == STATUS_OK) {
-            pthread_mutex_lock(&session->lock);
-            session->doubtful = false;
-            pthread_mutex_unlock(&session->lock);
-            return STATUS_OK;
-        }
+    struct clock *clock = session->world.clock;
+    int64_t give_up_ms = clock_boot_ms(clock) + session->settings.deadline_ms;
+    enum status status;
+    session_set_doubtful(session, true);
+    while ((status = settle_once(session, number, ret_committed, err)) != STATUS_OK) {
+        if (status == STATUS_FENCED || clock_boot_ms(clock) >= give_up_ms)
+            break;
+        session_set_doubtful(session, true);
+        clock_wait_ms(clock, SETTLE_PAUSE_MS);
     }
-    pthread_mutex_lock(&session->lock);
-    session->doubtful = true;
-    pthread_mutex_unlock(&session->lock);
+    if (status == STATUS_OK)
+        return status;
+    session_set_doubtful(session, true);
     (void)err_context(err, "the catalogue's commit could not be settled");
-    return STATUS_UNKNOWN;
+    err->status = status == STATUS_FENCED ? STATUS_FENCED : STATUS_UNKNOWN;
+    return err->status;
 }
 
 /* ---- leading ---- */
@@ -228,7 +251,9 @@ static bool run_group(struct session *session, struct group *group)
         status = err_set(&err, STATUS_IO, "the catalogue's commit failed");
     group->seq = 0;
     answer(group->members, status, &err);
-    return settled || (several && status != STATUS_FENCED && status != STATUS_UNKNOWN);
+    /* One deadline at the gate is enough: who could not pass it does not try once more alone. */
+    bool one_of_them = group->begun && several && status != STATUS_BUSY;
+    return settled || (one_of_them && status != STATUS_FENCED && status != STATUS_UNKNOWN);
 }
 
 /* Takes what waits and may share one COMMIT with the first. The lock is held. */

@@ -1,10 +1,9 @@
 /* fence.c - declaring a session dead: one transaction, after which whatever it still sends changes nothing (P11). */
-#include "document/session_internal.h"
+#include "document/apply.h"
 
 #include <string.h>
 
-#define BATCH       32
-#define HOLDERS_MAX 64
+#define BATCH 32
 
 static enum status condemn_pending(struct apply *apply, int64_t session, const char *reason, struct err *err)
 {
@@ -36,7 +35,7 @@ static enum status let_go(struct apply *apply, int64_t cookie, int64_t session, 
         return status;
     struct entry_row entry;
     status = ROWS(apply)->entry_at(apply->txn, cookie, &entry, err);
-    if (status == STATUS_NOT_FOUND || (status == STATUS_OK && !entry.reserved))
+    if (status == STATUS_NOT_FOUND || (status == STATUS_OK && !entry.reserved)) /* nothing to remove */
         return STATUS_OK;
     if (status != STATUS_OK)
         return status;
@@ -57,6 +56,8 @@ enum status fence_let_go(struct apply *apply, int64_t session, int64_t document,
             status = ROWS(apply)->entry_at(apply->txn, cookies[i], &entry, err);
             if (status == STATUS_OK && (!document || entry.document == document))
                 status = let_go(apply, cookies[i], session, err);
+            else if (status == STATUS_NOT_FOUND)
+                status = STATUS_OK; /* it went with another of these */
         }
         if (status != STATUS_OK || count < BATCH)
             return status;
@@ -79,7 +80,7 @@ static enum status fence_if_dead(struct apply *apply, int64_t session, struct er
 {
     struct session_row row;
     enum status status = ROWS(apply)->session_get(apply->txn, session, &row, err);
-    if (status == STATUS_NOT_FOUND) /* its row is gone: nothing but the hold is left of it */
+    if (status == STATUS_NOT_FOUND || (status == STATUS_OK && row.fenced_utc_ns)) /* nothing but the hold is left */
         return fence_let_go(apply, session, 0, err);
     if (status != STATUS_OK)
         return status;
@@ -87,7 +88,7 @@ static enum status fence_if_dead(struct apply *apply, int64_t session, struct er
     if (status != STATUS_OK)
         return STATUS_BUSY;
     status = fence_session(apply, &row, "its session died", err);
-    /* The lock file is buried by the sweeper, once this commit is known: until then it is only let go. */
+    /* Its file stays until the sweeper forgets the row: this part of the transaction may be taken back. */
     ROWS(apply)->lock_release(apply->catalogue, session);
     return status;
 }

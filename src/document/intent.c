@@ -1,11 +1,11 @@
 /* intent.c - blob names whose Pending rows are durable before anybody needs them (P1), and the working list (P11).
  *
  * A row for each file would cost each close a second durable commit. So rows are written ahead: every durable group
- * adds what the pool lacks, and an upload takes one. An intent enters the working list before the transaction that
- * writes its row begins, so that this session's own sweeper, which reads the rows first and the list afterwards, never
- * mistakes it for a leftover.
+ * adds what the pool lacks and what threads are waiting for, and an upload takes one. An intent enters the working list
+ * before the transaction that writes its row begins, so that this session's own sweeper, which reads the rows first and
+ * the list afterwards, never mistakes it for a leftover.
  */
-#include "base/text.h"
+#include "base/cleanup.h"
 #include "document/session_internal.h"
 
 #include <stdio.h>
@@ -63,7 +63,7 @@ enum status intent_refill(struct apply *apply, struct intent **ret_added, struct
 {
     struct session *session = apply->session;
     pthread_mutex_lock(&session->lock);
-    unsigned wanted = session->settings.intent_pool ? session->settings.intent_pool : 1;
+    unsigned wanted = session->takers + (session->uploads ? session->settings.intent_pool : 0);
     unsigned missing = session->pool_count < wanted && !session->closing ? wanted - session->pool_count : 0;
     pthread_mutex_unlock(&session->lock);
     struct intent *added = NULL;
@@ -135,19 +135,49 @@ static enum status apply_nothing(struct apply *apply, void *context, struct err 
     return STATUS_OK;
 }
 
+static void count_taker(struct session *session, bool comes)
+{
+    pthread_mutex_lock(&session->lock);
+    session->takers = comes ? session->takers + 1 : session->takers - 1;
+    session->uploads = true;
+    pthread_mutex_unlock(&session->lock);
+}
+
 enum status intent_take(struct session *session, struct intent **ret_intent, struct err *err)
 {
-    /* Others may empty the pool between the refill and our turn; each round writes rows anew, so a few rounds suffice.
-     */
-    for (int round = 0; round < 16; round++) {
-        *ret_intent = pool_pop(session);
-        if (*ret_intent)
-            return STATUS_OK;
-        enum status status = commit_run(session, apply_nothing, NULL, DURABLE, NULL, err);
-        if (status != STATUS_OK)
-            return status;
+    struct clock *clock = session->world.clock;
+    int64_t give_up_ms = clock_boot_ms(clock) + session->settings.deadline_ms;
+    enum status status = STATUS_OK;
+    count_taker(session, true);
+    /* Each round writes a row for all who wait, so it is rare that one who came later was faster. */
+    while (!(*ret_intent = pool_pop(session)) && status == STATUS_OK) {
+        status = commit_run(session, apply_nothing, NULL, DURABLE, NULL, err);
+        if (status == STATUS_OK && clock_boot_ms(clock) > give_up_ms)
+            status = err_set(err, STATUS_BUSY, "no blob name could be reserved: too many uploads begin at once");
     }
-    return err_set(err, STATUS_BUSY, "no blob name could be reserved: too many uploads begin at once");
+    count_taker(session, false);
+    return *ret_intent ? STATUS_OK : status;
+}
+
+static enum status drop_unused(struct apply *apply, const struct intent *intent, struct err *err)
+{
+    struct version_row row;
+    enum status status = ROWS(apply)->version_get(apply->txn, intent->version, false, &row, err);
+    if (status == STATUS_NOT_FOUND)
+        return STATUS_OK;
+    if (status != STATUS_OK || row.state != VERSION_PENDING)
+        return status;
+    status = apply_condemn(apply, &row, "it was never used", err);
+    return status == STATUS_OK ? ROWS(apply)->version_delete(apply->txn, row.id, err) : status;
+}
+
+enum status intent_drop_pool(struct apply *apply, struct err *err)
+{
+    INVARIANT(apply->session->closing); /* so nobody else touches the pool */
+    enum status status = STATUS_OK;
+    for (const struct intent *each = apply->session->pool; each && status == STATUS_OK; each = each->pool_next)
+        status = drop_unused(apply, each, err);
+    return status;
 }
 
 bool intent_working(struct session *session, const char *blob)

@@ -24,6 +24,27 @@ struct pin {
     uint64_t run_from, run_to; /* the bytes read without a gap; protected by the session's lock */
 };
 
+static struct pin *pin_new(struct session *session, struct err *err)
+{
+    struct pin *pin = calloc(1, sizeof *pin);
+    if (!pin) {
+        (void)err_set(err, STATUS_NO_MEMORY, "open a document: out of memory");
+        return NULL;
+    }
+    pin->session = session;
+    atomic_init(&pin->holders, 1);
+    return pin;
+}
+
+static enum status read_version(struct pin *pin, struct catalogue_txn *txn, int64_t version, struct err *err)
+{
+    const struct catalogue_ops *rows = pin->session->world.catalogue->ops;
+    enum status status = rows->version_get(txn, version, true, &pin->version, err);
+    uint32_t block_bytes = pin->version.block_bytes;
+    pin->plan.block_bytes = block_bytes ? block_bytes : pin->session->settings.block_bytes;
+    return status;
+}
+
 static enum status read_rows(struct pin *pin, int64_t document, struct err *err)
 {
     struct catalogue *catalogue = pin->session->world.catalogue;
@@ -35,7 +56,7 @@ static enum status read_rows(struct pin *pin, int64_t document, struct err *err)
     if (status == STATUS_OK && !pin->document.version)
         status = STATUS_NO_DATA;
     if (status == STATUS_OK) {
-        status = catalogue->ops->version_get(txn, pin->document.version, true, &pin->version, err);
+        status = read_version(pin, txn, pin->document.version, err);
         if (status == STATUS_NOT_FOUND)
             status = err_set(err, STATUS_CORRUPT, "the catalogue has lost the row of version %lld",
                              (long long)pin->document.version);
@@ -46,20 +67,16 @@ static enum status read_rows(struct pin *pin, int64_t document, struct err *err)
 
 enum status pin_open(struct session *session, int64_t document, struct pin **ret_pin, struct err *err)
 {
-    struct pin *pin = calloc(1, sizeof *pin);
+    struct pin *pin = pin_new(session, err);
     if (!pin)
-        return err_set(err, STATUS_NO_MEMORY, "open a document: out of memory");
-    pin->session = session;
-    atomic_init(&pin->holders, 1);
+        return STATUS_NO_MEMORY;
     session_register(session, &pin->registration); /* before the snapshot (P14) */
     enum status status = read_rows(pin, document, err);
-    if (status != STATUS_OK) {
+    if (status != STATUS_OK)
         pin_close(pin);
-        return status;
-    }
-    pin->plan.block_bytes = pin->version.block_bytes ? pin->version.block_bytes : session->settings.block_bytes;
-    *ret_pin = pin;
-    return STATUS_OK;
+    else
+        *ret_pin = pin;
+    return status;
 }
 
 struct pin *pin_ref(struct pin *pin)
@@ -87,40 +104,75 @@ const struct version_row *pin_version(const struct pin *pin)
     return &pin->version;
 }
 
-enum status pin_published(struct pin *from, struct session *session, int64_t document, int64_t seq,
-                          struct pin **ret_pin, struct err *err)
-{
-    (void)seq; /* registering knows the publish's number already: this session has committed it */
-    (void)from;
-    return pin_open(session, document, ret_pin, err);
-}
-
-/* ---- fetching ---- */
-
-static enum status lost(const struct pin *pin, const char *what, struct err *err)
-{
-    int http = err ? err->http_status : 0;
-    (void)err_set(err, STATUS_CORRUPT, "blob %s of document %lld, version %lld: %s", pin->version.blob,
-                  (long long)pin->document.id, (long long)pin->version.id, what);
-    if (err)
-        err->http_status = http;
-    return err_hint(err, "run readyfs fsck");
-}
-
-static void copy_etag(struct pin *pin, char ret_etag[LIMIT_ETAG_BYTES])
+void pin_etag(const struct pin *pin, char ret_etag[LIMIT_ETAG_BYTES])
 {
     pthread_mutex_lock(&pin->session->lock);
     memcpy(ret_etag, pin->version.etag, LIMIT_ETAG_BYTES);
     pthread_mutex_unlock(&pin->session->lock);
 }
 
+static enum status read_published(struct pin *pin, struct err *err)
+{
+    struct catalogue *catalogue = pin->session->world.catalogue;
+    struct catalogue_txn *txn = NULL;
+    enum status status = catalogue->ops->read_begin(catalogue, &txn, err);
+    if (status != STATUS_OK)
+        return status;
+    status = read_version(pin, txn, pin->document.version, err);
+    catalogue->ops->abort(txn);
+    return status == STATUS_NOT_FOUND ? err_set(err, STATUS_STALE, "the version was replaced and is gone") : status;
+}
+
+enum status pin_published(struct pin *from, struct session *session, const struct document_row *published, int64_t seq,
+                          struct pin **ret_pin, struct err *err)
+{
+    struct pin *pin = pin_new(session, err);
+    if (!pin)
+        return STATUS_NO_MEMORY;
+    pin->document = *published;
+    /* As long as `from` is registered, with an older number, the horizon is below `seq`, which no blob needs that was
+     * condemned later. Without it, only what is still Ready after registering can be relied upon. */
+    session_register(session, &pin->registration);
+    if (from)
+        session_set_back(session, &pin->registration, &from->registration, seq);
+    enum status status = read_published(pin, err);
+    if (status == STATUS_OK && !from && pin->version.state != VERSION_READY)
+        status = err_set(err, STATUS_STALE, "the version was replaced meanwhile");
+    if (status != STATUS_OK)
+        pin_close(pin);
+    else
+        *ret_pin = pin;
+    return status;
+}
+
+/* ---- fetching ---- */
+
+static enum status lost(const struct pin *pin, const char *what, struct err *err)
+{
+    struct err cause = {0};
+    if (err)
+        cause = *err;
+    (void)err_set(err, STATUS_CORRUPT, "blob %s of document %lld, version %lld: %s", pin->version.blob,
+                  (long long)pin->document.id, (long long)pin->version.id, what);
+    (void)err_hint(err, "run readyfs fsck");
+    if (err) { /* what the service said of it (S22) */
+        err->http_status = cause.http_status;
+        memcpy(err->service_code, cause.service_code, sizeof err->service_code);
+        memcpy(err->request_id, cause.request_id, sizeof err->request_id);
+    }
+    return STATUS_CORRUPT;
+}
+
 /* The blob has another ETag. With our token and size it is the same content, touched by a tool: note the ETag (P7). */
 static enum status adopt_etag(struct pin *pin, const struct call *call, struct err *err)
 {
     struct blob_facts facts;
-    enum sighting sighting = settle_look(pin->session, call, pin->version.blob, pin->version.token, &facts, err);
+    struct err seen = {0};
+    enum sighting sighting = settle_look(pin->session, call, pin->version.blob, pin->version.token, &facts, &seen);
+    if (err)
+        *err = seen;
     if (sighting == SIGHT_UNKNOWN)
-        return err ? err->status : STATUS_IO;
+        return seen.status == STATUS_OK ? STATUS_IO : seen.status;
     if (sighting == SIGHT_ABSENT)
         return lost(pin, "is not there", err);
     if (sighting == SIGHT_FOREIGN || facts.size_bytes != pin->version.size_bytes)
@@ -140,7 +192,7 @@ static enum status fetch(struct pin *pin, uint64_t offset, void *ret_bytes, size
     struct call call = {.deadline_ms = pin->session->settings.deadline_ms, .cancelled = cancelled};
     char etag[LIMIT_ETAG_BYTES];
     for (int attempt = 0; attempt < 2; attempt++) {
-        copy_etag(pin, etag);
+        pin_etag(pin, etag);
         enum status status = blobs->ops->read(blobs, &call, pin->version.blob, etag, offset, ret_bytes, len, err);
         if (status == STATUS_NOT_FOUND)
             return lost(pin, "is not there", err);
@@ -186,8 +238,10 @@ static void run_ahead(void *argument)
     struct ahead *ahead = argument;
     struct session *session = ahead->pin->session;
     struct err err = {0};
-    enum status status = fetch_block(ahead->pin, ahead->block, NULL, &err);
-    cache_filled(session, ahead->block, status, &err);
+    if (cache_claim(session, ahead->block)) {
+        enum status status = fetch_block(ahead->pin, ahead->block, NULL, &err);
+        cache_filled(session, ahead->block, status, &err);
+    }
     cache_release(session, ahead->block);
     pin_close(ahead->pin);
     free(ahead);
@@ -197,26 +251,19 @@ static void run_ahead(void *argument)
 static void start_ahead(struct pin *pin, uint32_t index)
 {
     struct session *session = pin->session;
-    if (cache_has(session, pin->version.id, index))
+    struct cache_block *block = cache_promise(session, pin->version.id, index, block_len(pin, index));
+    if (!block)
         return;
     struct ahead *ahead = calloc(1, sizeof *ahead);
-    if (!ahead)
-        return; /* the reader will fetch it itself */
-    bool fill = false;
-    struct cache_block *block = cache_hold(session, pin->version.id, index, block_len(pin, index), &fill);
-    if (!block || !fill) {
-        if (block)
-            cache_release(session, block);
-        free(ahead);
+    if (!ahead) {
+        cache_release(session, block); /* the reader will fetch it itself */
         return;
     }
     *ahead = (struct ahead){pin_ref(pin), block};
     session_background_begin(session);
     if (workers_submit(session->world.workers, run_ahead, ahead))
         return;
-    /* Nobody has time: let the next reader of the block try. */
-    cache_filled(session, block, STATUS_BUSY, NULL);
-    cache_release(session, block);
+    cache_release(session, block); /* nobody has time: the reader will fetch it itself */
     pin_close(pin);
     free(ahead);
     session_background_end(session);
@@ -246,28 +293,38 @@ static uint64_t note_run(struct pin *pin, uint64_t offset, size_t len)
     return run;
 }
 
+/* What another reader's cancellation or lack of luck says nothing about. */
+static bool of_the_filler(enum status status)
+{
+    return status == STATUS_INTERRUPTED || status == STATUS_NO_MEMORY;
+}
+
 static enum status read_block(struct pin *pin, uint32_t index, uint64_t offset, char *ret_bytes, size_t len,
                               const atomic_bool *cancelled, struct err *err)
 {
     struct session *session = pin->session;
-    for (int attempt = 0;; attempt++) {
+    for (;;) {
         bool fill = false;
         struct cache_block *block = cache_hold(session, pin->version.id, index, block_len(pin, index), &fill);
         if (!block)
             return err_set(err, STATUS_NO_MEMORY, "read a block: out of memory");
+        struct err own = {0};
         enum status status = STATUS_OK;
         if (fill) {
-            status = fetch_block(pin, block, cancelled, err);
-            cache_filled(session, block, status, err);
+            status = fetch_block(pin, block, cancelled, &own);
+            cache_filled(session, block, status, &own);
         } else {
-            status = cache_wait(session, block, err);
+            status = cache_wait(session, block, cancelled, &own);
         }
         if (status == STATUS_OK)
             memcpy(ret_bytes, block->bytes + (offset - plan_offset(&pin->plan, index)), len);
         cache_release(session, block);
-        if (status == STATUS_OK || fill || attempt)
+        bool mine = fill || (cancelled && atomic_load(cancelled));
+        if (status == STATUS_OK || mine || !of_the_filler(status)) {
+            if (status != STATUS_OK && err)
+                *err = own;
             return status;
-        /* Somebody else's fetch failed (it may have been cancelled): once, try our own. */
+        }
     }
 }
 

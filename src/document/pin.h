@@ -19,14 +19,18 @@ MUST_CHECK enum status pin_open(struct session *session, int64_t document, struc
 struct pin *pin_ref(struct pin *pin);
 void pin_close(struct pin *pin); /* NULL is fine */
 
-/* Valid while the pin is: the rows as they were when it was pinned. */
+/* Valid while the pin is: the rows as they were when it was pinned. Of the version's row all but the ETag, which may be
+ * recorded anew (P7) and is read with pin_etag alone. */
 const struct document_row *pin_document(const struct pin *pin);
 const struct version_row *pin_version(const struct pin *pin);
+void pin_etag(const struct pin *pin, char ret_etag[LIMIT_ETAG_BYTES]);
 
-/* A pin of the version that this session has just published, in the same step (its registration moves on, P14). `seq`
- * is the publish's number; `from` keeps its own registration. */
-MUST_CHECK enum status pin_published(struct pin *from, struct session *session, int64_t document, int64_t seq,
-                                     struct pin **ret_pin, struct err *err);
+/* A pin of the version that this session has just published, whatever was published or removed since (P14).
+ * `published` is the document's row as the put left it (op->ret_document), `seq` the publish's number. `from`, which
+ * keeps its own registration, is a pin of the same document that was held throughout, NULL for none: with it the
+ * version is pinned even if it was replaced meanwhile; without it, STALE then. */
+MUST_CHECK enum status pin_published(struct pin *from, struct session *session, const struct document_row *published,
+                                     int64_t seq, struct pin **ret_pin, struct err *err);
 
 /* Reads [offset, offset + len) of the version, cut at its end; *ret_len is short at the end only. Fetches through the
  * session's block cache and ahead of a sequential reader; a random reader gets just the bytes asked for. `cancelled`

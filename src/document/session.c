@@ -44,7 +44,7 @@ static struct session *session_new(const struct world *world, const struct sessi
 static enum status insert_row(struct session *session, struct catalogue_txn *txn, struct err *err)
 {
     const struct catalogue_ops *rows = session->world.catalogue->ops;
-    struct session_row row = {.kind = session->kind};
+    struct session_row row = {.kind = session->kind, .pid = getpid()};
     row.started_utc_ns = row.heartbeat_utc_ns = clock_utc_ns(session->world.clock);
     (void)snprintf(row.place, sizeof row.place, "%s", session->place); /* same size */
     enum status status = rows->seq_now(txn, &row.horizon, err);
@@ -78,8 +78,9 @@ enum status session_open(const struct world *world, const struct session_options
             rows->abort(txn);
     }
     if (status != STATUS_OK) {
-        (void)session_free(
-            session); /* its lock goes with the catalogue; a row that was committed after all is fenced later */
+        if (session->id) /* a row that was committed after all is fenced by whoever finds its lock free */
+            rows->lock_release(world->catalogue, session->id);
+        (void)session_free(session);
         return status;
     }
     *ret_session = session;
@@ -96,13 +97,16 @@ static enum status apply_end(struct apply *apply, void *context, struct err *err
     const struct ending *ending = context;
     struct session_row row;
     enum status status = ROWS(apply)->session_get(apply->txn, ending->session->id, &row, err);
+    if (status == STATUS_OK)
+        status = intent_drop_pool(apply, err);
     if (status != STATUS_OK)
         return status;
     (void)snprintf(row.result, sizeof row.result, "%s", ending->result ? ending->result : "ended"); /* may be cut */
-    status = ROWS(apply)->session_update(apply->txn, &row, err);
-    if (status != STATUS_OK)
-        return status;
     status = fence_session(apply, &row, "its session has ended", err);
+    /* Nobody waits to read how a verb ended. */
+    apply->ended = row.kind == SESSION_VERB;
+    if (status == STATUS_OK && apply->ended)
+        status = ROWS(apply)->session_delete(apply->txn, row.id, err);
     if (status == STATUS_OK)
         ROWS(apply)->lock_bury(apply->txn, row.id);
     return status;
@@ -140,19 +144,34 @@ const struct settings *session_settings(const struct session *session)
     return &session->settings;
 }
 
-enum status session_check(struct session *session, struct err *err)
+enum status session_check_fenced(struct session *session, struct err *err)
 {
     pthread_mutex_lock(&session->lock);
     bool fenced = session->fenced;
+    pthread_mutex_unlock(&session->lock);
+    if (!fenced)
+        return STATUS_OK;
+    (void)err_set(err, STATUS_FENCED, "session %lld was declared dead by another", (long long)session->id);
+    (void)err_hint(err, "unmount and mount again");
+    return STATUS_FENCED;
+}
+
+void session_set_doubtful(struct session *session, bool doubtful)
+{
+    pthread_mutex_lock(&session->lock);
+    session->doubtful = doubtful;
+    pthread_mutex_unlock(&session->lock);
+}
+
+enum status session_check(struct session *session, struct err *err)
+{
+    pthread_mutex_lock(&session->lock);
     bool doubtful = session->doubtful;
     pthread_mutex_unlock(&session->lock);
-    if (fenced) {
-        (void)err_set(err, STATUS_FENCED, "session %lld was declared dead by another", (long long)session->id);
-        return err_hint(err, "unmount and mount again");
-    }
-    if (doubtful)
+    enum status status = session_check_fenced(session, err);
+    if (status == STATUS_OK && doubtful)
         return err_set(err, STATUS_IO, "the catalogue could not be written and not be opened again");
-    return STATUS_OK;
+    return status;
 }
 
 int64_t session_known_seq(struct session *session)
@@ -180,7 +199,10 @@ enum status session_sync(struct session *session, struct err *err)
     if (status != STATUS_OK)
         return status;
     struct catalogue *catalogue = session->world.catalogue;
-    return catalogue->ops->sync(catalogue, err);
+    status = catalogue->ops->sync(catalogue, err);
+    if (status == STATUS_IO)
+        session_set_doubtful(session, true);
+    return status;
 }
 
 /* ---- heartbeat ---- */
@@ -197,6 +219,24 @@ static enum status read_present(struct session *session, int64_t *ret_seq, struc
     return status;
 }
 
+/* Who follows the change log still needs what comes after the number that it has used; others need nothing. */
+static int64_t seen_by(struct session *session, int64_t present)
+{
+    pthread_mutex_lock(&session->lock);
+    int64_t seen = session->watches ? session->seen_seq : present;
+    pthread_mutex_unlock(&session->lock);
+    return seen;
+}
+
+void session_note_seen(struct session *session, int64_t seq)
+{
+    pthread_mutex_lock(&session->lock);
+    if (!session->watches || seq > session->seen_seq)
+        session->seen_seq = seq;
+    session->watches = true;
+    pthread_mutex_unlock(&session->lock);
+}
+
 static enum status apply_heartbeat(struct apply *apply, void *context, struct err *err)
 {
     const int64_t *present = context;
@@ -208,8 +248,9 @@ static enum status apply_heartbeat(struct apply *apply, void *context, struct er
     int64_t horizon = session_horizon(session, *present);
     if (horizon > row.horizon)
         row.horizon = horizon;
-    if (*present > row.seen_seq)
-        row.seen_seq = *present;
+    int64_t seen = seen_by(session, *present);
+    if (seen > row.seen_seq)
+        row.seen_seq = seen;
     row.heartbeat_utc_ns = apply->now_ns;
     return ROWS(apply)->session_update(apply->txn, &row, err);
 }
@@ -218,17 +259,9 @@ static enum status apply_heartbeat(struct apply *apply, void *context, struct er
 static enum status leave_doubt(struct session *session, struct err *err)
 {
     pthread_mutex_lock(&session->lock);
-    bool doubtful = session->doubtful;
+    bool doubtful = session->doubtful && !session->leading; /* a leader is settling it just now */
     pthread_mutex_unlock(&session->lock);
-    if (!doubtful)
-        return STATUS_OK;
-    enum status status = session->world.catalogue->ops->reopen(session->world.catalogue, err);
-    if (status != STATUS_OK)
-        return status;
-    pthread_mutex_lock(&session->lock);
-    session->doubtful = false;
-    pthread_mutex_unlock(&session->lock);
-    return STATUS_OK;
+    return doubtful ? commit_reopen(session, err) : STATUS_OK;
 }
 
 enum status session_heartbeat(struct session *session, struct err *err)
@@ -291,6 +324,16 @@ void session_advance(struct session *session, struct registration *registration,
     pthread_mutex_unlock(&session->lock);
 }
 
+void session_set_back(struct session *session, struct registration *registration, const struct registration *held,
+                      int64_t seq)
+{
+    pthread_mutex_lock(&session->lock);
+    INVARIANT(registration->active && held->active && held->seq <= seq);
+    if (seq < registration->seq)
+        registration->seq = seq;
+    pthread_mutex_unlock(&session->lock);
+}
+
 void session_release(struct session *session, struct registration *registration)
 {
     pthread_mutex_lock(&session->lock);
@@ -312,6 +355,22 @@ int64_t session_horizon(struct session *session, int64_t present)
 }
 
 /* ---- what threads share ---- */
+
+#define MOMENT_NS 50000000L
+
+void session_wait(struct session *session, bool briefly)
+{
+    if (!briefly) {
+        pthread_cond_wait(&session->changed, &session->lock);
+        return;
+    }
+    struct timespec until;
+    INVARIANT(clock_gettime(CLOCK_MONOTONIC, &until) == 0);
+    until.tv_nsec += MOMENT_NS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    (void)pthread_cond_clockwait(&session->changed, &session->lock, CLOCK_MONOTONIC, &until); /* the caller looks */
+}
 
 void session_buffer_take(struct session *session)
 {

@@ -34,9 +34,9 @@ int64_t session_id(const struct session *session);
 const struct world *session_world(const struct session *session);
 const struct settings *session_settings(const struct session *session);
 
-/* Reads the current number, then writes the horizon (P14) and the time; finds out whether the session was fenced and
- * whether the catalogue's file is still there. Call it every `heartbeat` seconds. FENCED: everything refuses from now
- * on. */
+/* Reads the current number, then writes the horizon (P14), how far the change log was followed, and the time; finds out
+ * whether the session was fenced and whether the catalogue's file is still there. Call it every `heartbeat` seconds.
+ * FENCED: everything refuses from now on. */
 MUST_CHECK enum status session_heartbeat(struct session *session, struct err *err);
 
 /* FENCED once the session has learned of it; IO while the catalogue is in doubt and could not be reopened (P6). */

@@ -58,9 +58,13 @@ struct session {
     struct intent *working; /* the working list */
     struct intent *pool;
     unsigned pool_count;
+    unsigned takers; /* threads that wait for an intent: the next durable group writes a row for each */
+    bool uploads;    /* an intent was wanted once; before that the pool stays empty */
 
     struct registration *readers;
     int64_t known_seq;
+    bool watches;     /* somebody follows the change log (view_changes) */
+    int64_t seen_seq; /* up to here; the heartbeat writes it, and the log is pruned accordingly */
 
     struct member *queue, **queue_end;
     bool leading;         /* somebody commits for all */
@@ -68,9 +72,10 @@ struct session {
 
     bool fenced;
     bool closing;          /* no intents are added any more */
-    bool doubtful;         /* the catalogue could not be reopened after an unknown COMMIT (P6) */
+    bool doubtful;         /* an unknown COMMIT or a failed sync, and the log was not rewritten yet (P6) */
     unsigned busy;         /* uploads and publishes under way */
     unsigned background;   /* tasks that outlive their caller: read-ahead, compensating deletes */
+    int64_t put_off_ms;    /* the boot time at which patience first ended a sweep, 0 for not at all */
     unsigned buffers_used; /* block buffers taken */
     struct cache *cache;   /* its contents are behind this lock too */
 };
@@ -84,6 +89,7 @@ struct apply {
     int64_t seq_before;
     int64_t now_ns;
     bool claims; /* some transaction's claim stands somewhere: look closely (T7) */
+    bool ended;  /* this session's row went in this very transaction */
 };
 
 /* The catalogue's verbs, for `ROWS(apply)->document_get(apply->txn, ...)`. */
@@ -93,6 +99,16 @@ struct apply {
  * and returns the member's own outcome (txn.h). `ret_seq` may be NULL. */
 MUST_CHECK enum status commit_run(struct session *session, apply_fn *fn, void *context, enum durability durability,
                                   int64_t *ret_seq, struct err *err);
+
+/* Opens a catalogue in doubt anew (P6), waiting for this process's readers to end, up to the deadline. */
+MUST_CHECK enum status commit_reopen(struct session *session, struct err *err);
+
+/* FENCED once the session has learned of it; doubt about the catalogue does not matter here. */
+MUST_CHECK enum status session_check_fenced(struct session *session, struct err *err);
+
+/* P6: from an unknown COMMIT or a failed sync on, until the log was rewritten, nothing is published and nothing
+ * deleted. */
+void session_set_doubtful(struct session *session, bool doubtful);
 
 /* The number of this commit, taken from the catalogue by its first change (P14). */
 MUST_CHECK enum status apply_seq(struct apply *apply, int64_t *ret_seq, struct err *err);
@@ -113,6 +129,10 @@ void intent_forget(struct session *session, struct intent *intent);
 MUST_CHECK enum status intent_refill(struct apply *apply, struct intent **ret_added, struct err *err);
 void intent_adopt(struct session *session, struct intent *added);
 void intent_discard(struct session *session, struct intent *added);
+
+/* Drops the rows of the pool in the transaction that ends the session: nothing was ever sent for them, so there is no
+ * blob to look for. */
+MUST_CHECK enum status intent_drop_pool(struct apply *apply, struct err *err);
 
 /* Whether the session's working list has this blob name. Takes the lock. */
 bool intent_working(struct session *session, const char *blob);
@@ -150,6 +170,12 @@ MUST_CHECK enum status apply_change(struct apply *apply, int64_t dir, const stru
 MUST_CHECK enum status apply_claim(struct apply *apply, char kind, int64_t id, const struct name *name,
                                    struct err *err);
 
+/* ---- waiting ---- */
+
+/* Waits until something of the session has changed, the lock held; `briefly`: or for a moment, so that the caller can
+ * look whether it was cancelled, of which nobody tells the session. */
+void session_wait(struct session *session, bool briefly);
+
 /* ---- block buffers ---- */
 void session_buffer_take(struct session *session);
 void session_buffer_give(struct session *session);
@@ -158,12 +184,19 @@ void session_buffer_give(struct session *session);
 void session_background_begin(struct session *session);
 void session_background_end(struct session *session);
 
+/* The follower of the change log has used everything up to `seq`. */
+void session_note_seen(struct session *session, int64_t seq);
+
 void session_busy_begin(struct session *session);
 void session_busy_end(struct session *session);
 
 /* T_late in force: the setting, else the store's. */
 int64_t session_late_after_ms(const struct session *session);
 bool session_has_tags(const struct session *session);
+
+/* Gives a registration an earlier number, which `held` has kept the horizon below ever since (P14). */
+void session_set_back(struct session *session, struct registration *registration, const struct registration *held,
+                      int64_t seq);
 
 /* The least number among the registered readers, or `present`. Takes the lock. */
 int64_t session_horizon(struct session *session, int64_t present);

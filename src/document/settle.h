@@ -14,4 +14,15 @@ enum sighting settle_look(struct session *session, const struct call *call, cons
 /* Records a blob's new ETag in the row of a version whose token it carries (P7). */
 MUST_CHECK enum status settle_etag(struct session *session, int64_t version, const char *etag, struct err *err);
 
+/* Notes that a request is about to be sent for a Condemned version's name, which may arrive late (P8). `sent_utc_ns` is
+ * the note that the caller knows and becomes the new one; CONFLICT when another sweeper has left one meanwhile. */
+MUST_CHECK enum status settle_sent(struct session *session, int64_t version, int64_t *sent_utc_ns, struct err *err);
+
+/* Drops the row of a version whose blob is gone, unless another sweeper has sent something for it meanwhile. */
+struct gone {
+    int64_t version;
+    int64_t sent_utc_ns; /* the note as the caller knows it */
+};
+MUST_CHECK enum status settle_drop(struct apply *apply, const struct gone *gone, struct err *err);
+
 #endif

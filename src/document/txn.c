@@ -56,7 +56,8 @@ static enum status apply_txn(struct apply *apply, void *context, struct err *err
 enum status txn_commit(struct txn *txn, enum durability durability, int64_t *ret_seq, struct err *err)
 {
     err_clear(err); /* an answer like NOT_FOUND carries no message */
-    enum status status = session_check(txn->session, err);
+    /* Of doubt about the catalogue the leader of the commits takes care. */
+    enum status status = session_check_fenced(txn->session, err);
     if (status == STATUS_OK)
         status = commit_run(txn->session, apply_txn, txn, durability, ret_seq, err);
     txn_abort(txn);

@@ -1,6 +1,7 @@
 /* view.c - reading through, and committing at once. */
 #include "document/view.h"
 
+#include "base/cleanup.h"
 #include "base/text.h"
 #include "document/session_internal.h"
 #include "document/txn.h"
@@ -216,40 +217,52 @@ enum status view_apply(struct view *view, struct op *ops, size_t count, enum dur
     return txn_run(view->session, ops, count, durability, ret_seq, err);
 }
 
+/* The rows after `*seq`, whole commits. Where there are none, *seq moves to the present: what has no lines is used too.
+ */
+static enum status read_changes(struct view *view, int64_t *seq, struct change_row *rows, size_t capacity,
+                                size_t *ret_count, bool *ret_all, struct err *err)
+{
+    struct catalogue_txn *txn = NULL;
+    enum status status = begin(view, &txn, err);
+    if (status != STATUS_OK)
+        return status;
+    const struct catalogue_ops *ops = catalogue_of(view)->ops;
+    status = ops->change_list(txn, *seq, rows, capacity, ret_count, err);
+    *ret_all = status == STATUS_RANGE;
+    if (*ret_all) {
+        *ret_count = 0;
+        err_clear(err);
+    }
+    if (*ret_all || (status == STATUS_OK && !*ret_count))
+        status = ops->seq_now(txn, seq, err);
+    end(view, txn);
+    return status;
+}
+
 enum status view_changes(struct view *view, int64_t *seq, struct view_change *ret_changes, size_t capacity,
                          size_t *ret_count, bool *ret_all, struct err *err)
 {
-    struct catalogue_txn *txn = NULL;
     *ret_count = 0;
     *ret_all = false;
-    struct change_row *rows = calloc(capacity, sizeof *rows);
+    session_note_seen(view->session, *seq);
+    AUTO_FREE struct change_row *rows = calloc(capacity, sizeof *rows);
     if (!rows)
         return err_set(err, STATUS_NO_MEMORY, "read the change log: out of memory");
-    enum status status = begin(view, &txn, err);
-    if (status == STATUS_OK) {
-        status = catalogue_of(view)->ops->change_list(txn, *seq, rows, capacity, ret_count, err);
-        if (status == STATUS_RANGE) {
-            *ret_all = true;
-            *ret_count = 0;
-            status = catalogue_of(view)->ops->seq_now(txn, seq, err);
-        }
-        end(view, txn);
-    }
-    /* A commit's lines are taken whole or not at all: the number moves on only past complete commits. */
-    size_t count = status == STATUS_OK ? *ret_count : 0;
-    if (count == capacity && count && rows[0].seq != rows[count - 1].seq)
-        while (count && rows[count - 1].seq == rows[*ret_count - 1].seq)
-            count--;
+    size_t count = 0;
+    enum status status = read_changes(view, seq, rows, capacity, &count, ret_all, err);
+    if (status != STATUS_OK)
+        return status;
     for (size_t i = 0; i < count; i++)
-        ret_changes[i] = (struct view_change){.seq = rows[i].seq, .dir = rows[i].dir, .name = rows[i].name, .document = rows[i].document};
-    bool whole = count == *ret_count && count == capacity && rows[0].seq == rows[count - 1].seq;
-    if (whole) /* one commit with more lines than fit: forget everything rather than a part */
-        *ret_all = true;
+        ret_changes[i] = (struct view_change){.seq = rows[i].seq,
+                                              .dir = rows[i].dir,
+                                              .name = rows[i].name,
+                                              .document = rows[i].document};
     if (count)
         *seq = rows[count - 1].seq;
+    else if (!*ret_all)
+        session_note_seen(view->session, *seq);
     *ret_count = count;
-    free(rows);
-    return status;
+    return STATUS_OK;
 }
 
 enum status view_usage(struct view *view, struct view_usage *ret_usage, struct err *err)

@@ -55,8 +55,10 @@ struct view_change {
     int64_t document;
 };
 
-/* What other sessions and this one changed after `*seq`, in order; moves *seq on. `ret_all` true: the log has a gap,
- * forget everything. At most `capacity`; call again while *ret_count == capacity. */
+/* What other sessions and this one changed after `*seq`, in order, commit by commit; moves *seq on. `ret_all` true: the
+ * log has a gap, forget everything. At most `capacity`; call again until *ret_count is 0. Calling it with a number says
+ * that everything up to it was used: the heartbeat tells so, and the log is pruned behind it. One follower a session.
+ */
 MUST_CHECK enum status view_changes(struct view *view, int64_t *seq, struct view_change *ret_changes, size_t capacity,
                                     size_t *ret_count, bool *ret_all, struct err *err);
 

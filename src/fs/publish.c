@@ -320,7 +320,7 @@ static struct pin *pin_own_version(struct attempt *attempt)
     struct workspace *workspace = attempt->workspace;
     struct pin *pin = NULL;
     enum status status =
-        pin_published(attempt->draft->base, workspace->fs->session, workspace->document, attempt->seq, &pin, NULL);
+        pin_published(attempt->draft->base, workspace->fs->session, &attempt->op.ret_document, attempt->seq, &pin, NULL);
     if (status == STATUS_OK && pin_version(pin)->id == attempt->version)
         return pin;
     pin_close(status == STATUS_OK ? pin : NULL);
