@@ -111,6 +111,7 @@ static void stop(struct azurite *azurite)
 
 bool azurite_start(struct azurite *azurite)
 {
+    (void)setenv("no_proxy", "127.0.0.1", 1); /* whatever proxies the environment has, not for this */
     scratch_init(&azurite->scratch);
     if (start(azurite))
         return true;
