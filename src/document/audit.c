@@ -6,6 +6,7 @@
 #include "base/digest.h"
 #include "core/plan.h"
 #include "document/settle.h"
+#include "document/volume.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -60,22 +61,43 @@ static void free_blobs(struct audit *audit)
     }
 }
 
+static const char *put_text(char **at, const char *text, size_t len)
+{
+    char *copy = *at;
+    memcpy(copy, text, len + 1);
+    *at += len + 1;
+    return copy;
+}
+
+static struct audit_blob *new_blob(const struct audit *audit, const struct blob_listing *item)
+{
+    size_t name_len = strlen(item->name), etag_len = strlen(item->etag), token_len = strlen(item->facts.token);
+    struct audit_blob *blob = calloc(1, sizeof *blob + name_len + etag_len + token_len + 3);
+    if (!blob)
+        return NULL;
+    char *at = blob->text;
+    blob->name = put_text(&at, item->name, name_len);
+    blob->etag = put_text(&at, item->etag, etag_len);
+    blob->token = put_text(&at, item->facts.token, token_len);
+    blob->size_bytes = item->size_bytes;
+    blob->document = item->facts.document;
+    blob->version = item->facts.version;
+    blob->modified_utc_ns = item->modified_utc_ns;
+    blob->tag = item->tag;
+    blob->uncommitted = item->uncommitted;
+    blob->ours = strcmp(item->facts.catalogue, audit->session->catalogue_id) == 0;
+    return blob;
+}
+
 static bool take_blob(void *context, const struct blob_listing *item)
 {
     struct audit *audit = context;
-    struct audit_blob *blob = calloc(1, sizeof *blob);
+    struct audit_blob *blob = new_blob(audit, item);
     if (!blob) {
         audit->out_of_memory = true;
         return false;
     }
-    (void)snprintf(blob->name, sizeof blob->name, "%s", item->name); /* longer names are not ours */
-    (void)snprintf(blob->etag, sizeof blob->etag, "%s", item->etag);
-    blob->size_bytes = item->size_bytes;
-    blob->uncommitted = item->uncommitted;
-    blob->facts = item->facts;
-    blob->tag = item->tag;
-    blob->modified_utc_ns = item->modified_utc_ns;
-    HASH_ADD_STR(audit->blobs, name, blob);
+    HASH_ADD_KEYPTR(hh, audit->blobs, blob->name, strlen(blob->name), blob);
     audit->report.blobs++;
     return true;
 }
@@ -117,7 +139,8 @@ static enum status read_version(struct audit *audit, int64_t id, struct version_
 static bool still(struct audit *audit, const struct version_row *row)
 {
     struct version_row now;
-    return read_version(audit, row->id, &now) == STATUS_OK && now.state == row->state && now.tag_due == row->tag_due;
+    return read_version(audit, row->id, &now) == STATUS_OK && now.state == row->state && now.tag_due == row->tag_due &&
+           strcmp(now.etag, row->etag) == 0;
 }
 
 static struct finding about(const struct version_row *row, enum finding_kind kind, const char *invariant, bool fault)
@@ -130,15 +153,17 @@ static struct finding about(const struct version_row *row, enum finding_kind kin
                             .blob = row->blob};
 }
 
-/* What the store says of a Ready version's blob, from the listing or, where that is silent, from a look. */
+/* What the store says of a Ready version's blob: the listing where it agrees with the row, else a look, since the
+ * listing is older than the row. */
 static enum status observe(struct audit *audit, const struct version_row *row, struct blob_facts *ret_facts,
                            struct err *err)
 {
-    struct audit_blob *listed = find_blob(audit, row->blob);
-    if (listed && !listed->uncommitted && listed->facts.token[0]) {
-        *ret_facts = listed->facts;
-        ret_facts->size_bytes = listed->size_bytes;
-        (void)snprintf(ret_facts->etag, sizeof ret_facts->etag, "%s", listed->etag); /* same size */
+    const struct audit_blob *listed = find_blob(audit, row->blob);
+    if (listed && !listed->uncommitted && listed->size_bytes == row->size_bytes &&
+        strcmp(listed->token, row->token) == 0 && strcmp(listed->etag, row->etag) == 0) {
+        *ret_facts = (struct blob_facts){.size_bytes = row->size_bytes};
+        memcpy(ret_facts->etag, row->etag, sizeof ret_facts->etag);
+        memcpy(ret_facts->token, row->token, sizeof ret_facts->token);
         return STATUS_OK;
     }
     struct blob_store *blobs = audit->session->world.blobs;
@@ -146,35 +171,77 @@ static enum status observe(struct audit *audit, const struct version_row *row, s
     return blobs->ops->stat(blobs, &call, row->blob, ret_facts, err);
 }
 
-static void verify_bytes(struct audit *audit, const struct version_row *row)
+/* Whether the digests in the row are as many as the blocks, and make up that of the whole (P4). */
+static bool digests_fit(const struct version_row *row)
 {
-    struct session *session = audit->session;
     struct plan plan = {.block_bytes = row->block_bytes};
-    struct blob_store *blobs = session->world.blobs;
-    struct call call = {.deadline_ms = session->settings.deadline_ms};
-    for (uint32_t i = 0; i < row->digest_count; i++) {
-        uint64_t offset = plan_offset(&plan, i);
+    if (!row->block_bytes || row->size_bytes > plan_size_max(&plan))
+        return false;
+    uint32_t count = plan_count(&plan, row->size_bytes);
+    if (row->digest_count != count)
+        return false;
+    uint64_t crc = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t left = row->size_bytes - plan_offset(&plan, i);
         uint64_t len = plan_length(&plan, i);
-        if (len > row->size_bytes - offset)
-            len = row->size_bytes - offset;
-        AUTO_FREE char *bytes = malloc(len ? len : 1);
-        struct err err = {0};
-        enum status status = bytes ? blobs->ops->read(blobs, &call, row->blob, row->etag, offset, bytes, len, &err)
-                                   : err_set(&err, STATUS_NO_MEMORY, "out of memory");
-        if (!still(audit, row))
-            return;
-        struct finding finding = about(row, FINDING_WRONG_DATA, "P4", true);
-        if (status != STATUS_OK) {
-            finding.kind = FINDING_UNREADABLE;
-            audit_tell(audit, &finding, "block %u cannot be read: %s", i, err.message);
-            return;
-        }
-        if (crc64(0, bytes, len) != row->digests[i]) {
-            audit_tell(audit, &finding, "block %u has other bytes than were written", i);
-            return;
-        }
-        audit->report.bytes_verified += len;
+        crc = crc64_combine(crc, row->digests[i], len < left ? len : left);
     }
+    return crc == row->crc64;
+}
+
+/* Reads one block under the ETag that the blob has now. False: told, or its version is not Ready any more. */
+static bool verify_block(struct audit *audit, const struct version_row *row, const char *etag, uint32_t index)
+{
+    struct plan plan = {.block_bytes = row->block_bytes};
+    struct blob_store *blobs = audit->session->world.blobs;
+    struct call call = {.deadline_ms = audit->session->settings.deadline_ms};
+    uint64_t offset = plan_offset(&plan, index);
+    uint64_t len = plan_length(&plan, index);
+    if (len > row->size_bytes - offset)
+        len = row->size_bytes - offset;
+    AUTO_FREE char *bytes = malloc(len);
+    struct err err = {0};
+    enum status status = bytes ? blobs->ops->read(blobs, &call, row->blob, etag, offset, bytes, len, &err)
+                               : err_set(&err, STATUS_NO_MEMORY, "out of memory");
+    bool right = status == STATUS_OK && crc64(0, bytes, len) == row->digests[index];
+    audit->report.bytes_verified += right ? len : 0;
+    if (right || !still(audit, row))
+        return right;
+    struct finding finding = about(row, status == STATUS_OK ? FINDING_WRONG_DATA : FINDING_UNREADABLE, "P4", true);
+    if (status == STATUS_OK)
+        audit_tell(audit, &finding, "block %u has other bytes than were written", index);
+    else
+        audit_tell(audit, &finding, "block %u cannot be read: %s", index, err.message);
+    return false;
+}
+
+static void verify_bytes(struct audit *audit, const struct version_row *row, const char *etag)
+{
+    struct finding finding = about(row, FINDING_ROWS, "P4", true);
+    if (!digests_fit(row)) {
+        audit_tell(audit, &finding, "its digests do not fit its size or each other");
+        return;
+    }
+    for (uint32_t i = 0; i < row->digest_count; i++)
+        if (!verify_block(audit, row, etag, i))
+            return;
+}
+
+/* P5: exactly one Ready version for a document, which names it. */
+static void check_owner(struct audit *audit, const struct version_row *row)
+{
+    struct catalogue *catalogue = audit->session->world.catalogue;
+    struct catalogue_txn *txn = NULL;
+    struct document_row document = {0};
+    if (catalogue->ops->read_begin(catalogue, &txn, NULL) != STATUS_OK)
+        return;
+    enum status status = catalogue->ops->document_get(txn, row->document, &document, NULL);
+    catalogue->ops->abort(txn);
+    bool named = status == STATUS_OK && document.version == row->id;
+    bool known = status == STATUS_OK || status == STATUS_NOT_FOUND;
+    struct finding finding = about(row, FINDING_ROWS, "P5", true);
+    if (!named && known && still(audit, row))
+        audit_tell(audit, &finding, "it is Ready, but document %lld does not name it", (long long)row->document);
 }
 
 static void check_tag(struct audit *audit, const struct version_row *row)
@@ -192,37 +259,46 @@ static void check_tag(struct audit *audit, const struct version_row *row)
         audit_tell(audit, &finding, "it is Ready, but its tag says pending, and nothing is due");
 }
 
+/* What the store says against what the row says. True: it is our blob, of the right length. */
+static bool check_facts(struct audit *audit, const struct version_row *row, const struct blob_facts *facts)
+{
+    struct finding finding = about(row, FINDING_FOREIGN_BLOB, "P2", true);
+    if (strcmp(facts->token, row->token) != 0) {
+        audit_tell(audit, &finding, "its blob was written by somebody else");
+        return false;
+    }
+    if (facts->size_bytes != row->size_bytes) {
+        finding = about(row, FINDING_WRONG_SIZE, "P4", true);
+        audit_tell(audit, &finding, "its blob has %llu bytes, %llu were written", (unsigned long long)facts->size_bytes,
+                   (unsigned long long)row->size_bytes);
+        return false;
+    }
+    if (strcmp(facts->etag, row->etag) != 0) {
+        finding = about(row, FINDING_WRONG_ETAG, "P7", true);
+        audit_tell(audit, &finding, "its blob was touched: the ETag is another than recorded");
+    }
+    return true;
+}
+
 static void check_ready(struct audit *audit, const struct version_row *row)
 {
     struct blob_facts facts = {0};
     struct err err = {0};
+    check_owner(audit, row);
     enum status status = observe(audit, row, &facts, &err);
-    if (status != STATUS_OK && !still(audit, row))
-        return; /* replaced meanwhile */
+    if (!still(audit, row))
+        return; /* replaced meanwhile, or its ETag was recorded anew */
     struct finding finding = about(row, FINDING_MISSING_BLOB, "P12", true);
     if (status == STATUS_NOT_FOUND) {
         audit_tell(audit, &finding, "its blob is missing");
-        return;
-    }
-    if (status != STATUS_OK) {
+    } else if (status != STATUS_OK) {
         finding.kind = FINDING_UNREADABLE;
         audit_tell(audit, &finding, "its blob cannot be looked at: %s", err.message);
-        return;
+    } else if (check_facts(audit, row, &facts)) {
+        check_tag(audit, row);
+        if (audit->options->data)
+            verify_bytes(audit, row, facts.etag);
     }
-    if (strcmp(facts.token, row->token) != 0) {
-        finding = about(row, FINDING_FOREIGN_BLOB, "P2", true);
-        audit_tell(audit, &finding, "its blob was written by somebody else");
-    } else if (facts.size_bytes != row->size_bytes) {
-        finding = about(row, FINDING_WRONG_SIZE, "P4", true);
-        audit_tell(audit, &finding, "its blob has %llu bytes, %llu were written", (unsigned long long)facts.size_bytes,
-                   (unsigned long long)row->size_bytes);
-    } else if (strcmp(facts.etag, row->etag) != 0) {
-        finding = about(row, FINDING_WRONG_ETAG, "P7", true);
-        audit_tell(audit, &finding, "its blob was touched: the ETag is another than recorded");
-    }
-    check_tag(audit, row);
-    if (audit->options->data)
-        verify_bytes(audit, row);
 }
 
 static void check_unsettled(struct audit *audit, const struct version_row *row)
@@ -293,12 +369,40 @@ static bool named_by_now(struct audit *audit, const char *blob)
     return status != STATUS_NOT_FOUND;
 }
 
+/* Whether the name is one that we generate (core/id.h), and nobody's copy of a blob of ours: a tool that copies a blob
+ * takes the metadata along. */
+static bool generated_name(const struct audit *audit, const char *name)
+{
+    size_t prefix = strlen(audit->session->settings.prefix);
+    const char *at = name + prefix;
+    const char *digits = "0123456789abcdef";
+    return strncmp(name, audit->session->settings.prefix, prefix) == 0 && strncmp(at, "d/", 2) == 0 &&
+           strspn(at + 2, digits) == 2 && at[4] == '/' && strspn(at + 5, digits) == ID_TEXT_SIZE - 1 &&
+           at[4 + ID_TEXT_SIZE] == '\0';
+}
+
+static bool copy_of_another(struct audit *audit, const struct audit_blob *blob)
+{
+    struct version_row row;
+    return blob->version && read_version(audit, blob->version, &row) == STATUS_OK && strcmp(row.blob, blob->name) != 0;
+}
+
+/* P15: a copy of the catalogue made before this repair is known as old afterwards. */
+static enum status mark(struct audit *audit, struct err *err)
+{
+    if (audit->marked)
+        return STATUS_OK;
+    enum status status = volume_mark(&audit->session->world, &audit->session->settings, err);
+    audit->marked = status == STATUS_OK;
+    return status;
+}
+
 /* Removes an orphan whose metadata name this catalogue (P13), under its ETag. */
 static void repair_orphan(struct audit *audit, const struct audit_blob *blob, struct finding *finding)
 {
     struct session *session = audit->session;
     int64_t age_ms = (clock_utc_ns(session->world.clock) - blob->modified_utc_ns) / 1000000;
-    if (age_ms < audit->options->grace_ms) {
+    if (!blob->modified_utc_ns || age_ms < audit->options->grace_ms) {
         audit_tell(audit, finding, "no row names it; younger than the grace, so it stays");
         return;
     }
@@ -309,7 +413,9 @@ static void repair_orphan(struct audit *audit, const struct audit_blob *blob, st
     struct blob_store *blobs = session->world.blobs;
     struct call call = {.deadline_ms = session->settings.deadline_ms};
     struct err err = {0};
-    enum status status = blobs->ops->remove(blobs, &call, blob->name, GUARD_ETAG, blob->etag, &err);
+    enum status status = mark(audit, &err);
+    if (status == STATUS_OK)
+        status = blobs->ops->remove(blobs, &call, blob->name, GUARD_ETAG, blob->etag, &err);
     finding->repaired = status == STATUS_OK || status == STATUS_NOT_FOUND;
     if (finding->repaired)
         audit_tell(audit, finding, "no row named it; removed");
@@ -319,18 +425,17 @@ static void repair_orphan(struct audit *audit, const struct audit_blob *blob, st
 
 static void check_unnamed(struct audit *audit, struct audit_blob *blob)
 {
-    if (blob->named || named_by_now(audit, blob->name))
+    if (blob->named || blob->uncommitted || named_by_now(audit, blob->name))
         return;
-    bool ours = strcmp(blob->facts.catalogue, audit->session->catalogue_id) == 0;
-    if (!ours || blob->uncommitted) {
+    if (!blob->ours || !generated_name(audit, blob->name) || copy_of_another(audit, blob)) {
         audit->report.foreign_blobs++;
         return;
     }
     struct finding finding = {.kind = FINDING_ORPHAN,
                               .invariant = "P12",
                               .fault = true,
-                              .document = blob->facts.document,
-                              .version = blob->facts.version,
+                              .document = blob->document,
+                              .version = blob->version,
                               .blob = blob->name};
     if (audit->options->repair)
         repair_orphan(audit, blob, &finding);

@@ -7,16 +7,16 @@
 
 #include <uthash.h>
 
-/* A blob as the listing told it. */
+/* A blob as the listing told it; small, since there may be millions. */
 struct audit_blob {
-    char name[LIMIT_BLOB_NAME_BYTES];
-    char etag[LIMIT_ETAG_BYTES];
+    const char *name, *etag, *token; /* in `text` */
     uint64_t size_bytes;
-    bool uncommitted, named;
-    struct blob_facts facts;
-    enum blob_tag tag;
+    int64_t document, version;
     int64_t modified_utc_ns;
+    enum blob_tag tag;
+    bool uncommitted, ours /* its metadata name this catalogue */, named;
     UT_hash_handle hh;
+    char text[];
 };
 
 struct audit {
@@ -25,6 +25,7 @@ struct audit {
     struct audit_report report;
     struct audit_blob *blobs; /* by name */
     bool out_of_memory;
+    bool marked; /* a new mark was written since this audit began (volume.h) */
     uint64_t versions_total;
 };
 

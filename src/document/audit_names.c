@@ -48,8 +48,6 @@ static void check_version_row(struct audit *audit, struct catalogue_txn *txn, co
 
 static void check_links(struct audit *audit, struct catalogue_txn *txn, const struct document_row *document)
 {
-    if (document->nlink < 2)
-        return; /* it has the name that led here */
     struct entry_row entries[BATCH];
     int64_t after = 0;
     uint32_t names = 0;
@@ -64,6 +62,21 @@ static void check_links(struct audit *audit, struct catalogue_txn *txn, const st
     struct finding finding = rows_finding(document->id, "S15");
     if (names != document->nlink)
         audit_tell(audit, &finding, "it has %u names, but its link count says %u", names, document->nlink);
+}
+
+/* S4, S12: a reserved name leads to what was never published, and lives as long as a session holds it. */
+static void check_reservation(struct audit *audit, struct catalogue_txn *txn, const struct entry_row *entry,
+                              const struct document_row *document)
+{
+    int64_t holder[1];
+    size_t count = 0;
+    struct catalogue *catalogue = audit->session->world.catalogue;
+    enum status status = catalogue->ops->holder_list(txn, entry->cookie, holder, 1, &count, NULL);
+    struct finding finding = rows_finding(document->id, "S12");
+    if (status == STATUS_OK && !count)
+        audit_tell(audit, &finding, "its name is reserved, but no session holds it");
+    if (document->version)
+        audit_tell(audit, &finding, "its name is reserved, but it was published");
 }
 
 static enum status check_entry(struct audit *audit, struct catalogue_txn *txn, const struct entry_row *entry,
@@ -88,6 +101,8 @@ static enum status check_entry(struct audit *audit, struct catalogue_txn *txn, c
     }
     if (S_ISREG(document.mode) && !document.version && !entry->reserved)
         audit_tell(audit, &finding, "it is listed, but was never published");
+    if (entry->reserved)
+        check_reservation(audit, txn, entry, &document);
     check_version_row(audit, txn, &document);
     check_links(audit, txn, &document);
     return STATUS_OK;
