@@ -19,6 +19,9 @@ struct slot {
     unsigned holders;
     bool filling, filled;
     bool forgotten; /* not in the table any more: it goes with its last holder */
+    bool unread;    /* promised ahead, and no reader has come to it yet */
+    bool spent;     /* its reader has gone past it */
+    uint64_t born;  /* `turned` when it was added */
     enum status status;
     struct err err;
     struct slot *prev, *next; /* the most recently used first */
@@ -27,6 +30,8 @@ struct slot {
 
 struct cache {
     uint64_t bytes_max, bytes;
+    uint64_t unread;     /* bytes of the slots that are */
+    uint64_t turned;     /* bytes ever added */
     struct slot *slots;  /* by key */
     struct slot *recent; /* by use */
 };
@@ -39,8 +44,18 @@ struct cache *cache_new(uint64_t bytes_max)
     return cache;
 }
 
+static void set_unread(struct cache *cache, struct slot *slot, bool unread)
+{
+    if (slot->unread && !unread)
+        cache->unread -= slot->block.len;
+    if (!slot->unread && unread)
+        cache->unread += slot->block.len;
+    slot->unread = unread;
+}
+
 static void forget(struct cache *cache, struct slot *slot)
 {
+    set_unread(cache, slot, false);
     HASH_DEL(cache->slots, slot);
     DL_DELETE(cache->recent, slot);
     cache->bytes -= slot->block.len;
@@ -67,15 +82,35 @@ void cache_free(struct cache *cache)
     free(cache);
 }
 
-static void make_room(struct cache *cache, size_t len)
+/* Drops the least recently used blocks until `len` bytes have room; for one that is promised ahead, none of its kind.
+ * *ret_bytes: memory of that length to use again, or NULL. Whether there is room now. */
+static bool make_room(struct cache *cache, size_t len, bool ahead, char **ret_bytes)
 {
+    *ret_bytes = NULL;
     struct slot *slot = cache->recent ? cache->recent->prev : NULL; /* utlist: the head's prev is the tail */
     while (slot && cache->bytes + len > cache->bytes_max) {
         struct slot *before = slot == cache->recent ? NULL : slot->prev;
-        if (!slot->holders)
+        if (!slot->holders && !(ahead && slot->unread)) {
+            if (!*ret_bytes && slot->block.len == len)
+                *ret_bytes = TAKE(slot->block.bytes);
             drop(cache, slot);
+        }
         slot = before;
     }
+    return cache->bytes + len <= cache->bytes_max;
+}
+
+/* Half of the cache is for what is promised ahead. What nobody came to read while the cache turned over twice was
+ * fetched for a reader that rests or has gone: it counts no more. */
+static bool may_promise(struct cache *cache, size_t len)
+{
+    struct slot *slot;
+    if (cache->unread + len <= cache->bytes_max / 2)
+        return true;
+    DL_FOREACH (cache->recent, slot)
+        if (slot->unread && cache->turned - slot->born > 2 * cache->bytes_max)
+            set_unread(cache, slot, false);
+    return cache->unread + len <= cache->bytes_max / 2;
 }
 
 static struct slot *find(struct cache *cache, int64_t version, uint32_t index)
@@ -86,33 +121,49 @@ static struct slot *find(struct cache *cache, int64_t version, uint32_t index)
     return slot;
 }
 
-static struct slot *add(struct cache *cache, int64_t version, uint32_t index, size_t len)
+/* Takes `bytes` over, or makes its own where that is NULL. */
+static struct slot *add(struct cache *cache, struct key key, size_t len, char *bytes)
 {
-    make_room(cache, len);
     struct slot *slot = calloc(1, sizeof *slot);
-    if (!slot)
-        return NULL;
-    slot->block = (struct cache_block){.version = version, .index = index, .len = len, .bytes = malloc(len)};
-    if (!slot->block.bytes) {
+    if (!bytes)
+        bytes = malloc(len);
+    if (!slot || !bytes) {
+        free(bytes);
         free(slot);
         return NULL;
     }
-    slot->key = (struct key){.version = version, .index = index};
+    slot->block =
+        (struct cache_block){.version = key.version, .index = (uint32_t)key.index, .len = len, .bytes = bytes};
+    slot->key = key;
     HASH_ADD(hh, cache->slots, key, sizeof slot->key, slot);
     DL_PREPEND(cache->recent, slot);
     cache->bytes += len;
+    cache->turned += len;
+    slot->born = cache->turned;
     return slot;
+}
+
+/* A reader has come to it. */
+static void use(struct cache *cache, struct slot *slot)
+{
+    set_unread(cache, slot, false);
+    if (slot->spent)
+        return;
+    DL_DELETE(cache->recent, slot);
+    DL_PREPEND(cache->recent, slot);
 }
 
 struct cache_block *cache_hold(struct session *session, int64_t version, uint32_t index, size_t len, bool *ret_fill)
 {
     pthread_mutex_lock(&session->lock);
-    struct slot *slot = find(session->cache, version, index);
+    struct cache *cache = session->cache;
+    struct slot *slot = find(cache, version, index);
+    char *bytes = NULL;
     if (slot) {
-        DL_DELETE(session->cache->recent, slot);
-        DL_PREPEND(session->cache->recent, slot);
+        use(cache, slot);
     } else {
-        slot = add(session->cache, version, index, len);
+        (void)make_room(cache, len, false, &bytes); /* a reader does not wait for room */
+        slot = add(cache, (struct key){.version = version, .index = index}, len, bytes);
     }
     *ret_fill = slot && !slot->filled && !slot->filling;
     if (slot) {
@@ -126,11 +177,34 @@ struct cache_block *cache_hold(struct session *session, int64_t version, uint32_
 struct cache_block *cache_promise(struct session *session, int64_t version, uint32_t index, size_t len)
 {
     pthread_mutex_lock(&session->lock);
-    struct slot *slot = find(session->cache, version, index) ? NULL : add(session->cache, version, index, len);
-    if (slot)
+    struct cache *cache = session->cache;
+    struct slot *slot = NULL;
+    char *bytes = NULL;
+    if (!find(cache, version, index) && may_promise(cache, len)) {
+        if (make_room(cache, len, true, &bytes))
+            slot = add(cache, (struct key){.version = version, .index = index}, len, bytes);
+        else
+            free(bytes);
+    }
+    if (slot) {
         slot->holders++;
+        set_unread(cache, slot, true);
+    }
     pthread_mutex_unlock(&session->lock);
     return slot ? &slot->block : NULL;
+}
+
+void cache_spent(struct session *session, int64_t version, uint32_t index)
+{
+    pthread_mutex_lock(&session->lock);
+    struct cache *cache = session->cache;
+    struct slot *slot = find(cache, version, index);
+    if (slot && !slot->spent) {
+        slot->spent = true;
+        DL_DELETE(cache->recent, slot);
+        DL_APPEND(cache->recent, slot);
+    }
+    pthread_mutex_unlock(&session->lock);
 }
 
 bool cache_claim(struct session *session, struct cache_block *block)

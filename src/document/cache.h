@@ -1,6 +1,6 @@
 /* cache.h - blocks of Ready versions in memory, shared by the readers of a session. Versions are immutable, so a block
- * never goes stale; the least recently used ones make room. All calls but new and free take the session's lock
- * themselves. Private to document/. */
+ * never goes stale; those that a sequential reader has gone past make room first, then the least recently used ones.
+ * All calls but new and free take the session's lock themselves. Private to document/. */
 #ifndef READYFS_DOCUMENT_CACHE_H
 #define READYFS_DOCUMENT_CACHE_H
 
@@ -29,13 +29,17 @@ void cache_free(struct cache *cache); /* nobody holds a block; NULL is fine */
  * and then to call cache_filled; otherwise call cache_wait before reading. NULL when out of memory. */
 struct cache_block *cache_hold(struct session *session, int64_t version, uint32_t index, size_t len, bool *ret_fill);
 
-/* A block that somebody means to fill later (read-ahead), held; NULL when it is there or promised already, or when out
- * of memory. Until it is claimed a reader may claim it with cache_hold and fill it himself, so that nobody ever waits
- * for work that has not begun. */
+/* A block that somebody means to fill later (read-ahead), held; NULL when it is there or promised already, when half of
+ * the cache is promised and not read yet (so that readers do not push each other out), or when out of memory. Until it
+ * is claimed a reader may claim it with cache_hold and fill it himself, so that nobody ever waits for work that has not
+ * begun. */
 struct cache_block *cache_promise(struct session *session, int64_t version, uint32_t index, size_t len);
 
 /* Whether the one who promised is still the one to fill it. */
 bool cache_claim(struct session *session, struct cache_block *block);
+
+/* A sequential reader has gone past the block: it is the first to make room. */
+void cache_spent(struct session *session, int64_t version, uint32_t index);
 
 /* Whether the block is there or on its way. Holds nothing. */
 bool cache_has(struct session *session, int64_t version, uint32_t index);

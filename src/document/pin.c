@@ -269,9 +269,12 @@ static void start_ahead(struct pin *pin, uint32_t index)
     session_background_end(session);
 }
 
-static void read_ahead(struct pin *pin, uint32_t index)
+/* `at`: where the reader is, in block `index`. What lies behind it is left once no request can be on its way there. */
+static void read_ahead(struct pin *pin, uint32_t index, uint64_t at)
 {
     uint32_t count = plan_count(&pin->plan, pin->version.size_bytes);
+    if (index && at - plan_offset(&pin->plan, index) >= RUN_SLACK)
+        cache_spent(pin->session, pin->version.id, index - 1);
     for (uint32_t i = 1; i <= pin->session->settings.read_ahead_blocks && index + i < count; i++)
         start_ahead(pin, index + i);
 }
@@ -347,7 +350,7 @@ enum status pin_read(struct pin *pin, uint64_t offset, void *ret_bytes, size_t l
         size_t part = len - done < end - at ? len - done : (size_t)(end - at);
         bool whole = small || run >= RUN_BLOCKS || cache_has(pin->session, pin->version.id, index);
         if (run >= RUN_AHEAD)
-            read_ahead(pin, index);
+            read_ahead(pin, index, at);
         enum status status = whole ? read_block(pin, index, at, (char *)ret_bytes + done, part, cancelled, err)
                                    : fetch(pin, at, (char *)ret_bytes + done, part, cancelled, err);
         if (status != STATUS_OK)
