@@ -25,10 +25,11 @@ struct azure_options {
     bool tags;                           /* use blob index tags */
     int64_t deadline_ms;                 /* time without progress before a call gives up; 0: 60 s */
     struct backoff backoff;              /* between repetitions; all 0: from 0.25 s to 8 s */
-    /* T_late (P8) in milliseconds; AZURE_LATE_COMPUTED: what the service allows the largest request (10 minutes for
-     * each MiB of a write) and the life of its signature (15 minutes): 95 minutes for blocks of 8 MiB. */
+    /* T_late (P8) in milliseconds; AZURE_LATE_COMPUTED: what the service allows the largest request that makes a blob
+     * (10 minutes for each MiB of a write) and the life of its signature (15 minutes): 95 minutes for 8 MiB. */
     int64_t late_after_ms;
-    uint64_t request_bytes_max; /* the largest block or single put; 0: 8 MiB */
+    uint64_t request_bytes_max; /* the largest single put; 0: 8 MiB. Blocks do not count: one that is late makes no
+                                   blob, and a list of blocks has a minute. */
     struct clock *clock;        /* borrowed until close, as is the next */
     struct entropy *entropy;
 };
