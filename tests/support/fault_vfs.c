@@ -203,7 +203,7 @@ void fault_vfs_set(struct fault fault)
 
 void fault_vfs_clear(void)
 {
-    fault_vfs_set((struct fault){.call = FAULT_NONE});
+    fault_vfs_set((struct fault){.call = FAULT_NOTHING});
 }
 
 int fault_vfs_failed(void)

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-enum fault_call { FAULT_NONE, FAULT_WRITE, FAULT_SYNC, FAULT_READ, FAULT_TRUNCATE };
+enum fault_call { FAULT_NOTHING, FAULT_WRITE, FAULT_SYNC, FAULT_READ, FAULT_TRUNCATE };
 enum fault_file { FAULT_LOG = 1, FAULT_MAIN = 2 }; /* the write-ahead log, the database file; may be added */
 
 struct fault {

@@ -13,9 +13,11 @@
 #include "document/world.h"
 #include "host/clock.h"
 
+#include <stdatomic.h>
+
 struct virtual_clock {
     struct clock clock;
-    int64_t utc_ns, boot_ms;
+    _Atomic int64_t utc_ns, boot_ms;
 };
 
 /* The store's calls by name, for faults and counts. */
@@ -42,7 +44,7 @@ enum lab_fault {
 struct lab_store {
     struct blob_store store;
     struct blob_store *below;
-    unsigned counts[CALL_COUNT];
+    atomic_uint counts[CALL_COUNT];
     enum lab_call fault_call;
     enum lab_fault fault;
     int fault_after;                                                   /* calls of that kind to let pass first */
