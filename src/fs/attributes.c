@@ -103,6 +103,7 @@ static enum status find_for_path(const struct resizing *resizing, struct workspa
     const struct node *node = nodes_find(&fs->nodes, resizing->key.number);
     bool here = node && node->workspace == workspace;
     bool wished = !here && !tried && wish_add(fs, tid, resizing->key.document, workspace, true);
+    workspace->unwalked = workspace->unwalked || !(here || wished);
     fs_unlock(fs);
     *ret_direct = !here;
     *ret_workspace = wished ? NULL : workspace;

@@ -63,6 +63,7 @@ static enum status accept(const struct opening *opening, struct node *node, stru
     if (!handle)
         return no_memory(err);
     handle->direct = node->workspace != workspace;
+    workspace->unwalked = workspace->unwalked || handle->direct;
     handle_join(handle, workspace);
     *ret_opened = (struct fs_opened){handle, handle->direct, !handle->direct};
     return STATUS_OK;

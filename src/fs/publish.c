@@ -192,14 +192,16 @@ static struct upload *take_upload(struct attempt *attempt)
     return upload;
 }
 
-/* Of a document with several names only the one that it was opened by is known to the kernel as it is now. */
+/* Of a document with several names only the one that it was opened by is known to the kernel as it is now, and not even
+ * that one where no second walk led to the workspace. */
 static struct own_commit own_publish(struct workspace *workspace, int64_t seq, const struct document_row *row)
 {
     struct own_commit commit = {.seq = seq};
-    if (row->nlink <= 1)
-        return commit;
     fs_lock(workspace->fs);
-    commit.dir = workspace->dir ? workspace->dir : -1;
+    if (workspace->unwalked)
+        commit.seq = 0;
+    else if (row->nlink > 1)
+        commit.dir = workspace->dir ? workspace->dir : -1;
     fs_unlock(workspace->fs);
     pthread_mutex_lock(&workspace->lock);
     commit.name_key = own_name_key(&workspace->name);
@@ -319,8 +321,8 @@ static struct pin *pin_own_version(struct attempt *attempt)
 {
     struct workspace *workspace = attempt->workspace;
     struct pin *pin = NULL;
-    enum status status =
-        pin_published(attempt->draft->base, workspace->fs->session, &attempt->op.ret_document, attempt->seq, &pin, NULL);
+    enum status status = pin_published(attempt->draft->base, workspace->fs->session, &attempt->op.ret_document,
+                                       attempt->seq, &pin, NULL);
     if (status == STATUS_OK && pin_version(pin)->id == attempt->version)
         return pin;
     pin_close(status == STATUS_OK ? pin : NULL);

@@ -24,6 +24,7 @@ struct workspace {
     bool fresh;                /* begun for an O_TRUNC whose OPEN has not arrived: nobody else joins it */
     bool ending;               /* its bytes are being given up: nobody joins it any more */
     bool locked;               /* a lock was taken on the document during this workspace: readers see it (S5) */
+    bool unwalked;             /* opened past the kernel's node: publishing must be told for its name too */
     int64_t dir;               /* where it was opened, 0 where not known; for S6 and for messages */
     atomic_bool poisoned;      /* written under `lock`, read under either */
 

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -152,6 +153,7 @@ static inline struct program program_other(void)
 {
     pid_t child = fork();
     if (!child) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* also where the test ends early */
         for (;;)
             (void)pause();
     }
