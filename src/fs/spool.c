@@ -12,17 +12,21 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define SPARES_MAX 16
+
 struct spool {
     struct spools *spools;
     atomic_uint holders;
-    int fd, info_fd; /* info_fd -1 where nothing is noted */
+    int fd, info_fd;
+    bool notes; /* what is written is noted in the info file */
     bool stays;
     char data[24], info[24];
+    struct spool *next; /* of the spares */
 };
 
 enum status spools_init(struct spools *spools, const char *folder, uint64_t bytes_max, struct err *err)
 {
-    *spools = (struct spools){.fd = -1, .bytes_max = bytes_max};
+    *spools = (struct spools){.fd = -1, .bytes_max = bytes_max, .lock = PTHREAD_MUTEX_INITIALIZER};
     enum status status = file_make_directory(AT_FDCWD, folder, err);
     if (status != STATUS_OK)
         return err_context(err, "spool folder");
@@ -41,8 +45,26 @@ enum status spools_init(struct spools *spools, const char *folder, uint64_t byte
     return err_set(err, STATUS_NO_MEMORY, "spool folder: out of memory");
 }
 
+static void spool_free(struct spool *spool)
+{
+    if (spool->fd >= 0)
+        (void)close(spool->fd); /* its bytes are published, kept elsewhere, or given up */
+    if (spool->info_fd >= 0)
+        (void)close(spool->info_fd);
+    if (!spool->stays) {
+        (void)unlinkat(spool->spools->fd, spool->data, 0); /* gone already where it was moved to recovery */
+        (void)unlinkat(spool->spools->fd, spool->info, 0);
+    }
+    free(spool);
+}
+
 void spools_done(struct spools *spools)
 {
+    for (struct spool *spool = spools->spares, *next; spool; spool = next) {
+        next = spool->next;
+        spool_free(spool);
+    }
+    spools->spares = NULL;
     if (spools->fd >= 0)
         (void)close(spools->fd); /* a directory */
     if (spools->folder)
@@ -69,6 +91,8 @@ void spools_credit(struct spools *spools, uint64_t bytes)
     atomic_fetch_sub(&spools->bytes_used, bytes);
 }
 
+/* ---- making ---- */
+
 static enum status write_info(struct spool *spool, const struct spool_about *about, struct err *err)
 {
     AUTO_BUF struct buf text;
@@ -81,39 +105,58 @@ static enum status write_info(struct spool *spool, const struct spool_about *abo
         status = buf_append_text(&text, "\n");
     if (status != STATUS_OK)
         return err_set(err, status, "describe a spool file");
-    int fd = openat(spool->spools->fd, spool->info, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return err_set_errno(err, errno, "make a spool file");
-    ssize_t written = write(fd, text.bytes, text.len);
-    int reason = written < 0 ? errno : written == (ssize_t)text.len ? 0 : ENOSPC;
-    if (!reason && about->base != 0) {
-        spool->info_fd = fd;
-        return STATUS_OK;
-    }
-    (void)close(fd); /* nothing more is noted */
-    return reason ? err_set_errno(err, reason, "write a spool file") : STATUS_OK;
+    ssize_t written = ftruncate(spool->info_fd, 0) == 0 ? write(spool->info_fd, text.bytes, text.len) : -1;
+    if (written != (ssize_t)text.len)
+        return err_set_errno(err, written < 0 ? errno : ENOSPC, "write a spool file");
+    spool->notes = about->base != 0;
+    return STATUS_OK;
 }
 
-enum status spool_new(struct spools *spools, const struct spool_about *about, struct spool **ret_spool, struct err *err)
+static struct spool *take_spare(struct spools *spools)
+{
+    (void)pthread_mutex_lock(&spools->lock);
+    struct spool *spool = spools->spares;
+    if (spool) {
+        spools->spares = spool->next;
+        spools->spare_count--;
+    }
+    (void)pthread_mutex_unlock(&spools->lock);
+    return spool;
+}
+
+static enum status make_files(struct spools *spools, struct spool **ret_spool, struct err *err)
 {
     struct spool *spool = calloc(1, sizeof *spool);
     if (!spool)
         return err_set(err, STATUS_NO_MEMORY, "make a spool file: out of memory");
     *spool = (struct spool){.spools = spools, .fd = -1, .info_fd = -1};
-    atomic_init(&spool->holders, 1);
     unsigned number = atomic_fetch_add(&spools->next, 1);
     (void)snprintf(spool->data, sizeof spool->data, "%u.data", number);
     (void)snprintf(spool->info, sizeof spool->info, "%u.info", number);
-    enum status status = write_info(spool, about, err); /* first: data without a description is of no use */
-    if (status == STATUS_OK) {
+    spool->info_fd = openat(spools->fd, spool->info, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
+    if (spool->info_fd >= 0)
         spool->fd = openat(spools->fd, spool->data, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        if (spool->fd < 0)
-            status = err_set_errno(err, errno, "make a spool file");
+    if (spool->fd < 0) {
+        int reason = errno;
+        spool_free(spool);
+        return err_set_errno(err, reason, "make a spool file");
     }
+    *ret_spool = spool;
+    return STATUS_OK;
+}
+
+enum status spool_new(struct spools *spools, const struct spool_about *about, struct spool **ret_spool, struct err *err)
+{
+    struct spool *spool = take_spare(spools);
+    enum status status = spool ? STATUS_OK : make_files(spools, &spool, err);
+    if (status != STATUS_OK)
+        return status;
+    status = write_info(spool, about, err); /* while there is no data: that without a description is of no use */
     if (status != STATUS_OK) {
-        spool_drop(spool);
+        spool_free(spool);
         return status;
     }
+    atomic_init(&spool->holders, 1);
     *ret_spool = spool;
     return STATUS_OK;
 }
@@ -157,19 +200,33 @@ struct spool *spool_ref(struct spool *spool)
     return spool;
 }
 
+/* Empties both files for the next holder. One whose data was moved to the recovery folder is not touched: whether it
+ * was is seen at the name, since its descriptor would lead there. */
+static bool keep_spare(struct spool *spool)
+{
+    struct spools *spools = spool->spools;
+    struct stat own, named;
+    if (spool->stays || spool->fd < 0 || spool->info_fd < 0 || fstat(spool->fd, &own) != 0 ||
+        fstatat(spools->fd, spool->data, &named, AT_SYMLINK_NOFOLLOW) != 0 || own.st_ino != named.st_ino ||
+        own.st_dev != named.st_dev || ftruncate(spool->fd, 0) != 0)
+        return false;
+    (void)pthread_mutex_lock(&spools->lock);
+    bool kept = spools->spare_count < SPARES_MAX;
+    if (kept) {
+        spool->next = spools->spares;
+        spools->spares = spool;
+        spools->spare_count++;
+    }
+    (void)pthread_mutex_unlock(&spools->lock);
+    return kept;
+}
+
 void spool_drop(struct spool *spool)
 {
     if (!spool || atomic_fetch_sub(&spool->holders, 1) > 1)
         return;
-    if (spool->fd >= 0)
-        (void)close(spool->fd); /* its bytes are published, kept elsewhere, or given up */
-    if (spool->info_fd >= 0)
-        (void)close(spool->info_fd);
-    if (!spool->stays) {
-        (void)unlinkat(spool->spools->fd, spool->data, 0); /* gone already where it was moved to recovery */
-        (void)unlinkat(spool->spools->fd, spool->info, 0);
-    }
-    free(spool);
+    if (!keep_spare(spool))
+        spool_free(spool);
 }
 
 enum status spool_write(struct spool *spool, uint64_t offset, const void *bytes, size_t len, struct err *err)
@@ -201,9 +258,7 @@ enum status spool_resize(struct spool *spool, uint64_t size, struct err *err)
 
 void spool_note(struct spool *spool, char what, uint64_t offset, uint64_t len)
 {
-    if (spool->info_fd < 0 && what == 'g')
-        spool->info_fd = openat(spool->spools->fd, spool->info, O_WRONLY | O_APPEND | O_CLOEXEC);
-    if (spool->info_fd < 0)
+    if (spool->info_fd < 0 || !(spool->notes || what == 'g'))
         return;
     char line[64];
     int size = snprintf(line, sizeof line, "%c=%" PRIu64 " %" PRIu64 "\n", what, offset, len);

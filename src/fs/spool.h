@@ -6,14 +6,17 @@
  * can put the whole content together (adopt.h). Nothing is synced here: what is lost with the machine was not
  * published.
  *
- * The folder's limit counts the bytes that files hold, not their holes. A spool file is counted by its holders; the
- * last one that lets go deletes both files. Any thread; writes to one file are its owner's to order.
+ * The folder's limit counts the bytes that files hold, not their holes. A spool file is counted by its holders; when
+ * the last one lets go, both files are deleted, or emptied and kept for the next one: making and deleting two files for
+ * each document is what a copy of many small ones would spend most of its time on. Any thread; writes to one file are
+ * its owner's to order.
  */
 #ifndef READYFS_FS_SPOOL_H
 #define READYFS_FS_SPOOL_H
 
 #include "base/err.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,6 +30,9 @@ struct spools {
     uint64_t bytes_max; /* 0: no limit */
     atomic_uint_fast64_t bytes_used;
     atomic_uint next;
+    pthread_mutex_t lock; /* protects the next two; leaf */
+    struct spool *spares; /* empty files */
+    unsigned spare_count;
 };
 
 /* Makes the folder if it is not there. */
