@@ -209,8 +209,8 @@ struct catalogue_ops {
                                    struct err *err);
     enum status (*version_insert)(struct catalogue_txn *txn, const struct version_row *row, int64_t *ret_id,
                                   struct err *err);
-    /* Writes every column but id; the digests only where row->digests is not NULL. `expected` guards the state:
-     * CONDITION when the row has another by now. */
+    /* Writes every column but id, and but blob and token, which never change (P2); the digests only where row->digests
+     * is not NULL. `expected` guards the state: CONDITION when the row has another by now. */
     enum status (*version_update)(struct catalogue_txn *txn, const struct version_row *row, enum version_state expected,
                                   struct err *err);
     enum status (*version_delete)(struct catalogue_txn *txn, int64_t id, struct err *err);

@@ -72,8 +72,27 @@ enum status sqlite_entry_insert(struct catalogue_txn *txn, const struct entry_ro
     return status;
 }
 
+/* A publish shows a name and moves nothing: naming no other column leaves the three indexes alone. NOT_FOUND: it is not
+ * that, or there is no such entry. */
+static enum status update_reserved(struct catalogue_txn *txn, const struct entry_row *row, struct err *err)
+{
+    static const char sql[] =
+        "UPDATE entry SET reserved = ?1 WHERE cookie = ?2 AND dir = ?3 AND name = ?4 AND document = ?5";
+    AUTO_QUERY struct query query;
+    txn_change(&query, txn, sql, err);
+    query_int(&query, row->reserved);
+    query_int(&query, row->cookie);
+    query_int(&query, row->dir);
+    query_name(&query, &row->name);
+    query_int(&query, row->document);
+    return query_run_one(&query);
+}
+
 enum status sqlite_entry_update(struct catalogue_txn *txn, const struct entry_row *row, struct err *err)
 {
+    enum status status = update_reserved(txn, row, err);
+    if (status != STATUS_NOT_FOUND)
+        return status;
     static const char sql[] = "UPDATE entry SET dir = ?1, name = ?2, utf8 = ?3, document = ?4, reserved = ?5"
                               " WHERE cookie = ?6";
     AUTO_QUERY struct query query;

@@ -186,11 +186,12 @@ static enum status why_none(struct catalogue_txn *txn, int64_t id, enum version_
 enum status sqlite_version_update(struct catalogue_txn *txn, const struct version_row *row, enum version_state expected,
                                   struct err *err)
 {
+    /* A column that is not named leaves its index alone: blob and token (?8, ?9) never change (P2). */
     static const char sql[] =
         "UPDATE version SET document = ?1, number = ?2, session = ?3, state = ?4, published = ?5, clean = ?6,"
-        " tag_due = ?7, blob = ?8, token = ?9, etag = ?10, size_bytes = ?11, crc64 = ?12, block_bytes = ?13,"
-        " condemned_seq = ?14, append_of = ?15, sent_utc_ns = ?16, created_utc_ns = ?17, reason = ?18,"
-        " digests = coalesce(?19, digests) WHERE id = ?20 AND state = ?21";
+        " tag_due = ?7, etag = ?10, size_bytes = ?11, crc64 = ?12, block_bytes = ?13, condemned_seq = ?14,"
+        " append_of = ?15, sent_utc_ns = ?16, created_utc_ns = ?17, reason = ?18, digests = coalesce(?19, digests)"
+        " WHERE id = ?20 AND state = ?21";
     AUTO_FREE uint8_t *packed = NULL;
     enum status status = pack(row, &packed, err);
     if (status != STATUS_OK)
