@@ -1,9 +1,9 @@
 /* intent.c - blob names whose Pending rows are durable before anybody needs them (P1), and the working list (P11).
  *
- * A row for each file would cost each close a second durable commit. So rows are written ahead: every durable group
- * adds what the pool lacks and what threads are waiting for, and an upload takes one. An intent enters the working list
- * before the transaction that writes its row begins, so that this session's own sweeper, which reads the rows first and
- * the list afterwards, never mistakes it for a leftover.
+ * A row for each file would cost each close a second durable commit. So rows are written ahead: a durable group that
+ * finds the pool half empty fills it, and adds what threads are waiting for; an upload takes one. An intent enters the
+ * working list before the transaction that writes its row begins, so that this session's own sweeper, which reads the
+ * rows first and the list afterwards, never mistakes it for a leftover.
  */
 #include "base/cleanup.h"
 #include "document/session_internal.h"
@@ -63,8 +63,9 @@ enum status intent_refill(struct apply *apply, struct intent **ret_added, struct
 {
     struct session *session = apply->session;
     pthread_mutex_lock(&session->lock);
-    unsigned wanted = session->takers + (session->uploads ? session->settings.intent_pool : 0);
-    unsigned missing = session->pool_count < wanted && !session->closing ? wanted - session->pool_count : 0;
+    unsigned pool = session->uploads ? session->settings.intent_pool : 0;
+    unsigned wanted = session->takers + pool, low = session->takers + (pool + 1) / 2;
+    unsigned missing = session->pool_count < low && !session->closing ? wanted - session->pool_count : 0;
     pthread_mutex_unlock(&session->lock);
     struct intent *added = NULL;
     for (unsigned i = 0; i < missing; i++) {
