@@ -51,11 +51,11 @@ static void open_lab(struct lab *lab, const char *container)
     lab_open_over(lab, open_container(container));
 }
 
-/* A pool of one intent: a session has no more Pending rows than uploads, and one. */
+/* Without a pool: a session has no more Pending rows than uploads. */
 static struct session *open_session(const struct world *world, bool conflict_fail)
 {
     struct settings settings = lab_settings();
-    settings.intent_pool = 1;
+    settings.intent_pool = 0;
     settings.conflict_fail = conflict_fail;
     return lab_session(world, &settings);
 }

@@ -33,7 +33,7 @@
 
 static int64_t virtual_utc(struct clock *clock)
 {
-    return ((struct virtual_clock *)clock)->utc_ns += 1000; /* no two moments are equal */
+    return atomic_fetch_add(&((struct virtual_clock *)clock)->utc_ns, 1000) + 1000; /* no two moments are equal */
 }
 
 static int64_t virtual_boot(struct clock *clock)
