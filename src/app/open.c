@@ -111,6 +111,8 @@ static enum status open_store(struct app *app, const struct config *config, cons
         status = directory_open(config->source.path, create, &store, err);
     else
         status = open_azure(config, app, &store, err);
+    if (status == STATUS_NOT_FOUND && config->source.kind == SOURCE_DIRECTORY)
+        (void)err_hint(err, "is its disk mounted? to begin anew there, use --create-container");
     if (status == STATUS_OK && config->source.kind == SOURCE_AZURE && !options->offline)
         status = check_azure(config, options, store, err);
     if (status != STATUS_OK) {
