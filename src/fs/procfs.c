@@ -101,8 +101,11 @@ pid_t procfs_tgid(pid_t tid)
 bool procfs_fatal_pending(pid_t tid)
 {
     char text[4096];
+    struct procfs_stat stat;
     uint64_t own = 0, shared = 0;
-    if (tid <= 0 || !read_small(tid, "status", text, sizeof text))
+    if (tid <= 0 || !read_small(tid, "stat", text, sizeof text) || !procfs_parse_stat(text, &stat))
+        return false;
+    if ((stat.flags & PF_EXITING) || !read_small(tid, "status", text, sizeof text))
         return false;
     bool known = procfs_parse_status(text, "SigPnd", 16, &own) && procfs_parse_status(text, "ShdPnd", 16, &shared);
     return known && ((own | shared) & SIGKILL_BIT);

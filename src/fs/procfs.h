@@ -33,7 +33,8 @@ bool procfs_killed(pid_t tid);
 pid_t procfs_tgid(pid_t tid);
 
 /* Whether a fatal signal waits for the thread: the kernel shows it as SIGKILL's bit, pending. Others (a timer) do not
- * end anybody's wait. */
+ * end anybody's wait. False for a thread that is exiting already, though the bit may still be seen: it closes its
+ * files, and whether that publishes is another question (S29, procfs_killed). */
 bool procfs_fatal_pending(pid_t tid);
 
 #endif

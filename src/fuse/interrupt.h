@@ -3,8 +3,7 @@
  * The kernel sends INTERRUPT once, at the first signal that reaches a waiting program: a mere timer as well as a kill.
  * Only a fatal signal may end the wait, else close would fail on SIGALRM; and a kill that follows a timer brings no
  * second INTERRUPT. So an interrupted wait whose program is not dying goes on a list, and interrupts_look, called
- * several times a second, looks at those again. Whether a program is dying is asked of /proc/TID/status: a fatal signal
- * shows SIGKILL pending, whatever its own number.
+ * several times a second, looks at those again. Whether a program is dying, /proc tells (fs/procfs.h).
  */
 #ifndef READYFS_FUSE_INTERRUPT_H
 #define READYFS_FUSE_INTERRUPT_H
@@ -39,8 +38,5 @@ void interrupts_remove(struct interrupts *interrupts, struct wait *wait);
 
 /* Cancels those whose program is being killed meanwhile. */
 void interrupts_look(struct interrupts *interrupts);
-
-/* Whether the text of /proc/TID/status shows SIGKILL pending for the thread or its process. Pure. */
-bool interrupt_is_fatal(const char *proc_status);
 
 #endif
