@@ -9,7 +9,10 @@
 
 int64_t attr_ns(struct timespec time)
 {
-    return (int64_t)time.tv_sec * NS_PER_S + time.tv_nsec;
+    int64_t ns;
+    if (__builtin_mul_overflow((int64_t)time.tv_sec, NS_PER_S, &ns) || __builtin_add_overflow(ns, time.tv_nsec, &ns))
+        return time.tv_sec < 0 ? INT64_MIN : INT64_MAX;
+    return ns;
 }
 
 struct timespec attr_time(int64_t ns)
@@ -114,5 +117,5 @@ enum status attr_allowed(const struct fs_options *options, unsigned set, struct 
 bool attr_wants_atime(const struct document_row *row, int64_t now_ns)
 {
     return row->atime_ns <= row->mtime_ns || row->atime_ns <= row->ctime_ns ||
-           now_ns - row->atime_ns >= 24 * 3600 * NS_PER_S;
+           row->atime_ns <= now_ns - 24 * 3600 * NS_PER_S;
 }

@@ -26,6 +26,8 @@ uint32_t attr_mode_written(uint32_t mode, uid_t uid);
 /* Whether reading the document now moves its atime: the rule of relatime (mount(8)). */
 bool attr_wants_atime(const struct document_row *row, int64_t now_ns);
 
+/* Nanoseconds since 1970, which reach from 1677 to 2262; a time beyond is taken for the nearest of these, as
+ * utimensat(2) lets filesystems do. */
 int64_t attr_ns(struct timespec time);
 struct timespec attr_time(int64_t ns);
 

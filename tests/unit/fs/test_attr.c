@@ -118,14 +118,32 @@ static void relatime(void **state)
     read.mtime_ns = 5;
     read.ctime_ns = 11;
     assert_true(attr_wants_atime(&read, 20));
+    read = (struct document_row){.atime_ns = INT64_MIN, .mtime_ns = INT64_MIN, .ctime_ns = INT64_MIN};
+    assert_true(attr_wants_atime(&read, INT64_MAX / 2));
+}
+
+static void times_beyond_the_range_are_its_ends(void **state)
+{
+    (void)state;
+    assert_int_equal(attr_ns((struct timespec){.tv_sec = 10413792000, .tv_nsec = 5}), INT64_MAX); /* the year 2300 */
+    assert_int_equal(attr_ns((struct timespec){.tv_sec = INT64_MAX / 1000000000, .tv_nsec = 999999999}), INT64_MAX);
+    assert_int_equal(attr_ns((struct timespec){.tv_sec = -10413792000}), INT64_MIN);
+    assert_int_equal(attr_ns((struct timespec){.tv_sec = INT64_MIN}), INT64_MIN);
+    struct timespec end = attr_time(INT64_MAX);
+    assert_int_equal(attr_ns(end), INT64_MAX);
+    assert_true(attr_time(INT64_MIN).tv_nsec >= 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shows_what_is_stored),     cmocka_unit_test(shows_what_the_mount_says),
-        cmocka_unit_test(chown_ends_set_ids),       cmocka_unit_test(writing_ends_set_ids_but_for_root),
-        cmocka_unit_test(times_are_now_or_as_said), cmocka_unit_test(relatime),
+        cmocka_unit_test(shows_what_is_stored),
+        cmocka_unit_test(shows_what_the_mount_says),
+        cmocka_unit_test(chown_ends_set_ids),
+        cmocka_unit_test(writing_ends_set_ids_but_for_root),
+        cmocka_unit_test(times_are_now_or_as_said),
+        cmocka_unit_test(relatime),
+        cmocka_unit_test(times_beyond_the_range_are_its_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
