@@ -115,6 +115,11 @@ static enum status open_store(struct app *app, const struct config *config, cons
         (void)err_hint(err, "is its disk mounted? to begin anew there, use --create-container");
     if (status == STATUS_OK && config->source.kind == SOURCE_AZURE && !options->offline)
         status = check_azure(config, options, store, err);
+    if (status == STATUS_NOT_FOUND) {
+        status = STATUS_UNREACHABLE; /* a folder or container that is not there is a store that cannot be used */
+        if (err)
+            err->status = status;
+    }
     if (status != STATUS_OK) {
         (void)blob_close(store);
         return status;

@@ -34,8 +34,8 @@ struct app {
 
 /* Opens the catalogue, the store (with the start-up check of its service), joins both (P15) and begins a session. On
  * failure everything is closed again and `err` holds one line that says what and how to mend it (S27): NOT_FOUND for a
- * catalogue that is not there, FOREIGN, NEWER, CORRUPT, UNREACHABLE, AUTHENTICATION, CLOCK_SKEW, ACCESS ... `config`
- * is borrowed for the call. */
+ * catalogue that is not there, FOREIGN, NEWER, CORRUPT, UNREACHABLE (a folder or container that is not there too),
+ * AUTHENTICATION, CLOCK_SKEW, ACCESS ... `config` is borrowed for the call. */
 MUST_CHECK enum status app_open(const struct config *config, const struct app_options *options, struct app **ret_app,
                                 struct err *err);
 

@@ -155,26 +155,22 @@ static bool read_words(struct words *words)
     return true;
 }
 
-bool args_read(struct args *args, const struct verb *verb, int argc, char **argv, int first)
+int args_read(struct args *args, const struct verb *verb, int argc, char **argv, int first)
 {
     struct readyfs_error error;
     struct words words = {.args = args, .argc = argc, .at = first, .argv = argv};
     *args = (struct args){.verb = verb};
-    if (readyfs_options_new(&args->options, &error)) {
-        say_error(NULL, &error);
-        return false;
-    }
+    if (readyfs_options_new(&args->options, &error))
+        return say_error(NULL, &error);
     if (!read_words(&words))
-        return false;
+        return EXIT_USAGE;
     if (args->operand_count < verb->operands_min) {
         say_usage(verb, "needs %s", verb->operands);
-        return false;
+        return EXIT_USAGE;
     }
-    if (verb->keys && readyfs_options_load(args->options, &error)) {
-        say_error(NULL, &error);
-        return false;
-    }
-    return true;
+    if (verb->keys && readyfs_options_load(args->options, &error))
+        return say_error(NULL, &error);
+    return 0;
 }
 
 void args_done(struct args *args)

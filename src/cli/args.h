@@ -20,8 +20,9 @@ struct args {
     int operand_count;
 };
 
-/* Reads argv[first...] for `verb` and loads file and environment. True: go on; args_done() in any case. */
-bool args_read(struct args *args, const struct verb *verb, int argc, char **argv, int first);
+/* Reads argv[first...] for `verb` and loads file and environment. 0: go on; else the exit code, one line having been
+ * said. args_done() in any case. */
+int args_read(struct args *args, const struct verb *verb, int argc, char **argv, int first);
 void args_done(struct args *args);
 
 /* Whether the verb's flag at this position of its list was given. */

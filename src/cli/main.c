@@ -130,12 +130,12 @@ static bool asks_for_help(int argc, char **argv)
 static int run(const struct verb *verb, int argc, char **argv)
 {
     struct args args;
-    int code = EXIT_USAGE;
     if (asks_for_help(argc, argv)) {
         args = (struct args){.verb = verb, .operands = {verb->name}, .operand_count = 1};
         return cmd_help(&args);
     }
-    if (args_read(&args, verb, argc, argv, 2))
+    int code = args_read(&args, verb, argc, argv, 2);
+    if (code == 0)
         code = verb->run(&args);
     args_done(&args);
     return code;
