@@ -9,7 +9,7 @@ READYFS_TEST_SECONDS=120
 start m
 mkdir "$T/m/echo" "$T/m/touch"
 cat >"$T/watch.py" <<'END'
-import os, sys
+import os, sys, time
 folder, stop = sys.argv[1], sys.argv[2]
 looks = 0
 while not os.path.exists(stop):
@@ -19,6 +19,7 @@ while not os.path.exists(stop):
         if data != b"text\n" or os.stat(os.path.join(folder, name)).st_size != 5:
             sys.exit(f"{name}: {data!r}")
     looks += 1
+    time.sleep(0.002) # leaves the writer a processor
 print(looks)
 END
 python3 "$T/watch.py" "$T/m/echo" "$T/stop" >"$T/watch.out" 2>"$T/watch.log" &

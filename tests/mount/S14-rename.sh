@@ -10,10 +10,11 @@ start m
 mkdir -p "$T/m/tree/deep/er"
 for i in 1 2 3 4 5; do echo $i >"$T/m/tree/deep/f$i"; done
 cat >"$T/look.py" <<'END'
-import os, sys
+import os, sys, time
 m, stop = sys.argv[1], sys.argv[2]
 while not os.path.exists(stop):
     names = os.listdir(m)
+    time.sleep(0.001) # leaves the others a processor
     if ("tree" in names) + ("moved" in names) != 1: sys.exit(f"saw {names}")
 END
 mkdir "$T/m/other"

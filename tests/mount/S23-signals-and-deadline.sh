@@ -17,7 +17,7 @@ start m --deadline=6s
 [ $stopped != daemon ] || stopped=${mount_pid[m]}
 freeze() { kill -STOP "$stopped"; }
 thaw() { kill -CONT "$stopped"; }
-trap 'kill -CONT "$stopped" 2>/dev/null; clean_up' EXIT
+before_end() { kill -CONT "$stopped" 2>/dev/null; }
 
 cat >"$T/closer.py" <<'END'
 import errno, os, signal, sys
@@ -45,7 +45,8 @@ read -r line <&"${CLOSER[0]}"
 is "closer" "$line" written
 freeze
 echo >&"${CLOSER[1]}"
-sleep 1
+alarm_pending() { [ $((0x$(sed -n 's/^ShdPnd:\t//p' "/proc/$CLOSER_PID/status") & 0x2000)) != 0 ]; }
+until_true 10 "the timer's signal is there while it waits" alarm_pending
 thaw
 read -r line <&"${CLOSER[0]}"
 is "a close that a timer's signals met" "$line" "closed signals"
@@ -57,7 +58,8 @@ if [ $store = azurite ]; then
     ask w write never
     freeze
     tell w close
-    sleep 0.5
+    in_flush() { grep -q request_wait "/proc/${holder_pid[w]}/wchan"; }
+    until_true 10 "it waits in close" in_flush
     kill -KILL "${holder_pid[w]}"
     until_true 4 "a killed program is gone" not alive "${holder_pid[w]}"
     thaw

@@ -13,8 +13,11 @@ done
 stop m
 check --data
 blob_delete "$(blob_of missing)"
-blob=$(blob_of short) && blob_get "$blob" | head -c 500000 >"$T/short" && blob_put "$blob" <"$T/short"
-blob=$(blob_of changed) && blob_get "$blob" | tr '\001' '\002' >"$T/changed" && blob_put "$blob" <"$T/changed"
+blob_get "$(blob_of short)" >"$T/short"
+truncate -s 500000 "$T/short"
+blob_put "$(blob_of short)" <"$T/short"
+blob_get "$(blob_of changed)" | tr "\001" "\002" >"$T/changed"
+blob_put "$(blob_of changed)" <"$T/changed"
 start m
 for name in missing short changed; do
     is "read of the $name one" "$(py 'f = os.open(a[0], os.O_RDONLY)

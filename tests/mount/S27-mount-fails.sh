@@ -36,10 +36,10 @@ if [ $store = dir ]; then
     start m
     stop m
     mv "$T/blobs" "$T/away"
-    says "$T/blobs" 4 "$source" "$T/m"
+    says 'is its disk mounted' 4 "$source" "$T/m"
     mv "$T/away" "$T/blobs"
     touch "$T/file"
-    says 'directory' 1 "dir:$T/file" "$T/m" || true
+    says 'directory' 1 "--catalogue=$T/other.db" "dir:$T/file" "$T/m"
 else
     url=$source
     says 'container' 4 "${url%/*}/missing" "$T/m"

@@ -109,6 +109,16 @@ if [ "$(id -u)" = 0 ] && mkdir foreign && mount -t tmpfs tmpfs foreign 2>/dev/nu
 fi
 
 # ---- the catalogue ----
+start m
+stop m # in order, so that the file alone is the whole catalogue
+[ ! -s catalogue.db-wal ] || fail "an orderly end leaves a write-ahead log"
+cp catalogue.db older.db
+start m
+stop m
+cp older.db catalogue.db
+mount_says "an older copy of the catalogue" 4 accept_restore "$source" "$T/m"
+start m -o accept_restore
+stop m
 cp catalogue.db good.db
 head -c 5000 /dev/urandom >catalogue.db
 rm -f catalogue.db-wal catalogue.db-shm

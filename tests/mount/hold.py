@@ -1,10 +1,13 @@
 """hold.py PATH FLAGS - opens a file and does what standard input says, one answer a line ("ok ..." or an errno's name).
 
-    write TEXT | pwrite OFFSET TEXT | fill BYTE COUNT | read OFFSET COUNT | truncate SIZE | fsync | size | ino | dup |
+    write TEXT | pwrite OFFSET TEXT | fill BYTE COUNT | read OFFSET COUNT | truncate SIZE | fsync | fdatasync | size | ino | dup |
     close | exit
 FLAGS are names without O_, joined by '+': CREAT+WRONLY. The end of input ends the process without a close of its own.
 """
-import errno, os, sys
+import errno, os, signal, sys
+
+
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell ignores it for what runs beside it
 
 
 def main():
@@ -39,6 +42,8 @@ def act(f, verb, rest):
         return "ok " + os.pread(f, int(rest[1]), int(rest[0])).decode()
     elif verb == "truncate":
         os.ftruncate(f, int(rest[0]))
+    elif verb == "fdatasync":
+        os.fdatasync(f)
     elif verb == "fsync":
         os.fsync(f)
     elif verb == "size":

@@ -20,6 +20,20 @@ try:
 except OSError:
     pass
 END
+cat >"$T/copy.py" <<'END'
+import os, sys, time
+source, target, mark, megabytes, done = open(sys.argv[1], "rb"), sys.argv[2], sys.argv[3], int(sys.argv[4]), sys.argv[5]
+try:
+    f = os.open(target, os.O_CREAT | os.O_WRONLY)
+    for i in range(100):
+        os.write(f, source.read(1 << 20))
+        if i == megabytes: open(mark, "w").close()
+        if i >= megabytes: time.sleep(0.05) # so that the kill comes before the end
+    os.close(f)
+    open(done, "w").close()
+except OSError:
+    pass
+END
 start m
 mkdir "$T/m/1" "$T/m/2" "$T/m/3"
 round=0
@@ -27,15 +41,16 @@ for megabytes in 5 40 80; do
     round=$((round + 1))
     python3 "$T/small.py" "$T/m/$round" "$T/notes$round" &
     small=$!
-    cp "$T/large" "$T/m/large$round" 2>/dev/null &
+    python3 "$T/copy.py" "$T/large" "$T/m/large$round" "$T/mark$round" $megabytes "$T/done$round" &
     copy=$!
-    enough() { s=$(stat -c %s "$T/m/large$round" 2>/dev/null || echo 0) && [ "$s" -ge $((megabytes << 20)) ] && [ -s "$T/notes$round" ]; }
-    until_true 60 "the copy is at $megabytes MiB" enough
+    until_true 60 "the copy is at $megabytes MiB" test -e "$T/mark$round"
+    until_true 60 "small files are closed" test -s "$T/notes$round"
     crash m
     wait $copy || true
     wait $small || true
     start m # over the dead mount point
     log_says m dead_mount_detached || fail "the dead mount was not told of"
+    [ ! -e "$T/done$round" ] || fail "the copy was finished before the kill: nothing was tried"
     [ ! -e "$T/m/large$round" ] || fail "a partial copy is listed"
     count=0
     while read -r i; do

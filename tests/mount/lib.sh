@@ -48,6 +48,7 @@ clean_up() {
     local code=$?
     trap - EXIT TERM INT
     set +e
+    ! declare -F before_end >/dev/null || before_end # a test's own
     for name in "${!mount_pid[@]}"; do
         if is_mounted "$T/$name"; then
             fusermount3 -u "$T/$name" 2>/dev/null || fusermount3 -uz "$T/$name" 2>/dev/null
@@ -197,7 +198,7 @@ readyfs() { # VERB ARGS...
 launch() {
     local name=$1
     shift
-    mkdir -p "$T/$name"
+    is_mounted "$T/$name" || mkdir -p "$T/$name" # a dead mount is not looked at
     local first=()
     [ "$store" != azurite ] || first=(--create_container)
     "$READYFS" mount -f "${options[@]}" "${first[@]}" --late_after=0 "$@" "$source" "$T/$name" >>"$T/$name.log" 2>&1 &
@@ -236,8 +237,8 @@ stop() {
 
 # crash NAME: SIGKILL; the dead mount point stays
 crash() {
-    kill -KILL "${mount_pid[$1]}"
-    wait "${mount_pid[$1]}" 2>/dev/null || true
+    kill -KILL "${mount_pid[$1]}" 2>/dev/null || true # the test may have done it itself
+    { wait "${mount_pid[$1]}"; } 2>/dev/null || true
 }
 
 # The catalogue and the container agree.
@@ -249,7 +250,7 @@ for row in sqlite3.connect("file:" + a[0] + "?mode=ro", uri=True).execute(a[1]):
 # The container as somebody else sees and changes it; the control blob is not listed.
 blob_names() {
     case $store in
-    dir) (cd "$T/blobs" && find . -type f ! -path '*/.readyfs/*' ! -name '.*' | sed 's|^\./||' | sort) ;;
+    dir) (cd "$T/blobs" && find . -type f ! -path './.*' | sed 's|^\./||' | sort) ;;
     azurite) python3 "$here/azure_tool.py" "$source" list | grep -v '^\.readyfs/' | sort ;;
     esac
 }

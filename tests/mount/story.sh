@@ -20,13 +20,14 @@ cp -r "$tree" "$T/m/docs"
 holds "diff of the copy" diff -r "$tree" "$T/m/docs"
 
 cat >"$T/reader.py" <<'END'
-import os, sys
+import os, sys, time
 path, stop = sys.argv[1], sys.argv[2]
 n = 0
 while not os.path.exists(stop):
     data = open(path, "rb").read()
     if len(data) != 300000 or len(set(data)) != 1: sys.exit(f"{len(data)} bytes, kinds {sorted(set(data))[:5]}")
     n += 1
+    time.sleep(0.002) # leaves the writer a processor
 print(n)
 END
 head -c 300000 /dev/zero >"$T/m/docs/replaced"
