@@ -53,6 +53,17 @@ static enum status note(struct remains *remains, char what, uint64_t offset, uin
                                      : EXTENT_GONE);
 }
 
+/* "OFFSET LENGTH" */
+static bool parse_range(const char *text, uint64_t *ret_offset, uint64_t *ret_len)
+{
+    char copy[48];
+    size_t first = strcspn(text, " ");
+    if (!text[first] || snprintf(copy, sizeof copy, "%s", text) >= (int)sizeof copy)
+        return false;
+    copy[first] = '\0';
+    return parse_uint64(copy, 0, UINT64_MAX, ret_offset) && parse_uint64(copy + first + 1, 0, UINT64_MAX, ret_len);
+}
+
 static enum status parse_line(struct remains *remains, const char *line)
 {
     uint64_t offset = 0, len = 0;
@@ -62,8 +73,7 @@ static enum status parse_line(struct remains *remains, const char *line)
         remains->base = strtoll(line + 5, NULL, 10);
     else if (strncmp(line, "name=", 5) == 0)
         (void)snprintf(remains->name, sizeof remains->name, "%s", line + 5);
-    else if (line[0] && strchr("wzsg", line[0]) && line[1] == '=' &&
-             sscanf(line + 2, "%" SCNu64 " %" SCNu64, &offset, &len) == 2)
+    else if (line[0] && strchr("wzsg", line[0]) && line[1] == '=' && parse_range(line + 2, &offset, &len))
         return note(remains, line[0], offset, len);
     return STATUS_OK; /* a last line that a crash has cut says nothing */
 }
