@@ -12,6 +12,7 @@ import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LINES_MAX = 700
+TEST_LINES_MAX = 900  # tables of cases
 FUNCTION_LINES_MAX = 70
 
 # What of docs/PROTOCOL.md and docs/SEMANTICS.md is built: each number is cited by a test.
@@ -116,8 +117,9 @@ def rule_size(_build):
     """Files and functions keep a size that a person can hold in mind."""
     for name in sources():
         lines = text(name).splitlines()
-        if len(lines) > LINES_MAX:
-            yield f"{name}: {len(lines)} lines, {LINES_MAX} are the limit"
+        most = TEST_LINES_MAX if name.startswith("tests/") else LINES_MAX
+        if len(lines) > most:
+            yield f"{name}: {len(lines)} lines, {most} are the limit"
         start = None
         for number, line in enumerate(lines, 1):
             if line == "{":
