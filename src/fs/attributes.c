@@ -74,7 +74,7 @@ struct resizing {
     uint64_t size;
 };
 
-/* The workspace that the path leads this thread to, held; NULL after a wish was noted for it. */
+/* The workspace that the path leads this thread to, held. STALE: the kernel is to look the name up again. */
 static enum status find_for_path(const struct resizing *resizing, struct workspace **ret_workspace, bool *ret_direct,
                                  struct err *err)
 {
@@ -82,32 +82,37 @@ static enum status find_for_path(const struct resizing *resizing, struct workspa
     pid_t tid = resizing->caller->tid;
     struct workspace *workspace = NULL;
     fs_lock(fs);
-    struct wish *wish = wish_find(fs, tid, resizing->key.document);
-    if (wish && wish->workspace && wish->writes && !wish->workspace->fresh)
+    struct wish *wish = wish_take(fs, tid);
+    if (wish && wish->document == resizing->key.document && wish->writes && !wish->truncates)
         workspace = TAKE(wish->workspace);
-    wish = workspace ? wish_take(fs, wish) : NULL;
-    bool tried = workspace != NULL || !tid || wish_any(fs, tid);
-    if (!workspace)
-        workspace = workspace_newest(fs, resizing->key.document);
-    if (workspace && !wish)
-        workspace_hold(workspace);
     fs_unlock(fs);
+    bool tried = !tid || wish;
     wish_free(fs, wish);
-    if (!workspace) {
-        struct workspace_start start = {.document = resizing->key.document};
-        enum status status = workspace_begin(fs, &start, &workspace, err);
-        if (status != STATUS_OK)
-            return status == STATUS_NOT_FOUND ? err_set(err, STATUS_STALE, "truncate: it was removed") : status;
-    }
+    enum status status = workspace ? STATUS_OK : workspace_for(fs, resizing->key.document, false, &workspace, err);
+    bool gone = status == STATUS_NOT_FOUND;
+    if (status != STATUS_OK && !gone)
+        return status;
     fs_lock(fs);
     const struct node *node = nodes_find(&fs->nodes, resizing->key.number);
-    bool here = node && node->workspace == workspace;
-    bool wished = !here && !tried && wish_add(fs, tid, resizing->key.document, workspace, true);
-    workspace->unwalked = workspace->unwalked || !(here || wished);
+    *ret_direct = !node || node->workspace != workspace;
+    if (workspace && *ret_direct && tried)
+        workspace->unwalked = true;
     fs_unlock(fs);
-    *ret_direct = !here;
-    *ret_workspace = wished ? NULL : workspace;
-    return wished ? STATUS_STALE : STATUS_OK; /* the kernel is to look the name up again: no message, it is an answer */
+    *ret_workspace = workspace;
+    if (!gone && (tried || !*ret_direct))
+        return STATUS_OK;
+    if (tried)
+        return err_set(err, STATUS_STALE, "it was removed meanwhile");
+    struct wish note = {.tid = tid,
+                        .document = gone ? 0 : resizing->key.document,
+                        .writes = true,
+                        .workspace = workspace};
+    status = wish_note(fs, &note, err);
+    if (status == STATUS_OK)
+        return STATUS_STALE; /* without a message: it is an answer */
+    if (workspace)
+        workspace_let_go(workspace);
+    return status;
 }
 
 /* truncate(2): the new length is a version at once. */

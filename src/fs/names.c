@@ -55,35 +55,20 @@ static struct node *wished_workspace(struct fs *fs, struct wish *wish, const str
     return workspace->node;
 }
 
-/* Pins the Ready version for a reader that was sent round again, so that its OPEN can be accepted. */
-static void pin_wished(struct fs *fs, const struct fs_caller *caller, struct document_row *row)
-{
-    struct pin *pin = NULL;
-    if (pin_open(fs->session, row->id, &pin, NULL) != STATUS_OK)
-        return; /* the OPEN will find out */
-    fs_lock(fs);
-    struct wish *wish = wish_find(fs, caller->tid, row->id);
-    if (wish && !wish->workspace) {
-        *row = *pin_document(pin);
-        struct node *node = fs_node_of(fs, row);
-        if (node) {
-            wish_looked(fs, wish, node);
-            struct pin *before = wish->pin;
-            wish->pin = pin;
-            pin = before;
-        }
-    }
-    fs_unlock(fs);
-    pin_close(pin);
-}
-
-/* What the name leads this thread to: the wish, an unpublished file's workspace, the Ready version. Lock held. */
+/* What the name leads this thread to: its wish, an unpublished file's workspace, the Ready version. Lock held. */
 static struct node *choose(struct fs *fs, const struct fs_caller *caller, const struct place *place,
-                           const struct document_row *row)
+                           struct document_row *row)
 {
-    struct wish *wish = S_ISREG(row->mode) ? wish_find(fs, caller->tid, row->id) : NULL;
-    if (wish && wish->workspace)
+    struct wish *wish = S_ISREG(row->mode) ? wish_find(fs, caller->tid) : NULL;
+    if (wish && wish->document == row->id && wish->workspace)
         return wished_workspace(fs, wish, place);
+    if (wish && wish->document == row->id && wish->pin) {
+        *row = *pin_document(wish->pin);
+        struct node *node = fs_node_of(fs, row);
+        if (node)
+            wish_looked(fs, wish, node);
+        return node;
+    }
     if (!S_ISREG(row->mode) || row->version)
         return fs_node_of(fs, row);
     struct workspace *workspace = workspace_any(fs, row->id);
@@ -93,12 +78,8 @@ static struct node *choose(struct fs *fs, const struct fs_caller *caller, const 
 static enum status answer(struct fs *fs, const struct fs_caller *caller, const struct place *place,
                           struct document_row *row, uint64_t changes, struct fs_entry *ret_entry)
 {
-    fs_lock(fs);
-    const struct wish *wish = wish_find(fs, caller->tid, row->id);
-    bool pin = wish && !wish->workspace && row->version;
-    fs_unlock(fs);
-    if (pin)
-        pin_wished(fs, caller, row);
+    if (S_ISREG(row->mode))
+        wish_lead(fs, caller->tid, row);
     fs_lock(fs);
     struct node *node = choose(fs, caller, place, row);
     if (node)

@@ -69,6 +69,24 @@ static enum status accept(const struct opening *opening, struct node *node, stru
     return STATUS_OK;
 }
 
+/* Sends the thread round, with a wish that takes over the hold of the workspace. `document` 0: what it asked for is
+ * gone.
+ */
+static enum status send_round(struct opening *opening, int64_t document, struct workspace *workspace, struct err *err)
+{
+    struct wish wish = {
+        .tid = opening->caller->tid,
+        .writes = opening->writes,
+        .truncates = opening->truncates,
+        .document = document,
+        .workspace = workspace,
+    };
+    enum status status = wish.tid ? wish_note(opening->fs, &wish, err) : STATUS_STALE;
+    if (status != STATUS_OK && workspace)
+        workspace_let_go(workspace);
+    return status == STATUS_OK || status == STATUS_STALE ? stale(err) : status;
+}
+
 /* Leads the open to the workspace, whose hold it takes over. */
 static enum status lead(struct opening *opening, struct workspace *workspace, struct fs_opened *ret_opened,
                         struct err *err)
@@ -78,95 +96,26 @@ static enum status lead(struct opening *opening, struct workspace *workspace, st
     fs_lock(fs);
     struct node *node = nodes_find(&fs->nodes, opening->key.number);
     bool there = node && node->workspace == workspace;
-    if (!node)
-        (void)stale(err);
-    else if (there || opening->tried || !opening->caller->tid || wish_any(fs, opening->caller->tid))
+    if (node && (there || opening->tried || !opening->caller->tid))
         status = accept(opening, node, workspace, ret_opened, err);
-    else if (wish_add(fs, opening->caller->tid, opening->key.document, workspace, opening->writes))
-        workspace = NULL; /* the wish holds it */
-    else
-        status = no_memory(err);
     fs_unlock(fs);
-    if (status == STATUS_OK)
-        return status;
-    if (workspace)
+    if (status == STATUS_STALE)
+        return send_round(opening, opening->key.document, workspace, err);
+    if (status != STATUS_OK)
         workspace_let_go(workspace);
-    return status == STATUS_STALE ? stale(err) : status;
+    return status;
 }
 
-/* The workspace that the thread's wish names, whose hold passes on; NULL where there is no wish for this open. */
-static struct workspace *take_wish(struct opening *opening)
+static enum status open_writer(struct opening *opening, struct workspace *workspace, struct fs_opened *ret_opened,
+                               struct err *err)
 {
-    struct fs *fs = opening->fs;
-    struct workspace *workspace = NULL;
-    fs_lock(fs);
-    struct wish *wish = wish_find(fs, opening->caller->tid, opening->key.document);
-    if (wish && wish->workspace && wish->writes == opening->writes && wish->workspace->fresh == opening->truncates)
-        workspace = TAKE(wish->workspace);
-    wish = workspace ? wish_take(fs, wish) : NULL;
-    fs_unlock(fs);
-    wish_free(fs, wish);
-    opening->tried = workspace != NULL;
-    return workspace;
-}
-
-/* The newest workspace, or a new one, held. */
-static enum status find_workspace(struct opening *opening, struct workspace **ret_workspace, struct err *err)
-{
-    struct fs *fs = opening->fs;
-    struct workspace *newest = NULL;
-    fs_lock(fs);
-    if (!opening->truncates)
-        newest = workspace_newest(fs, opening->key.document);
-    if (newest)
-        workspace_hold(newest);
-    fs_unlock(fs);
-    *ret_workspace = newest;
-    if (newest)
-        return STATUS_OK;
-    struct workspace_start start = {
-        .document = opening->key.document,
-        .truncate = opening->truncates,
-        .fresh = opening->truncates,
-    };
-    return workspace_begin(fs, &start, ret_workspace, err);
-}
-
-/* Two writers that found no workspace have each begun one: the later joins the earlier. */
-static struct workspace *join_earlier(struct opening *opening, struct workspace *workspace)
-{
-    struct fs *fs = opening->fs;
-    struct workspace *earlier = NULL;
-    struct node *node = NULL;
-    if (opening->truncates)
-        return workspace;
-    fs_lock(fs);
-    while ((node = nodes_next(&fs->nodes, opening->key.document, node))) {
-        struct workspace *each = node->workspace;
-        if (each && each != workspace && !each->fresh && !each->ending && !atomic_load(&each->poisoned) &&
-            each->number < workspace->number && !workspace->handles && workspace->holders == 1)
-            earlier = each;
-    }
-    if (earlier)
-        workspace_hold(earlier);
-    fs_unlock(fs);
-    if (!earlier)
-        return workspace;
-    workspace_let_go(workspace);
-    return earlier;
-}
-
-static enum status open_writer(struct opening *opening, struct fs_opened *ret_opened, struct err *err)
-{
-    struct workspace *workspace = take_wish(opening);
-    if (!workspace) {
-        enum status status = find_workspace(opening, &workspace, err);
-        if (status == STATUS_NOT_FOUND)
-            return stale(err); /* removed meanwhile: the second look-up will say so */
-        if (status != STATUS_OK)
-            return fs_fail(opening->fs, status, "open", opening->key.document, err);
-        workspace = join_earlier(opening, workspace);
-    }
+    enum status status = STATUS_OK;
+    if (!workspace)
+        status = workspace_for(opening->fs, opening->key.document, opening->truncates, &workspace, err);
+    if (status == STATUS_NOT_FOUND)
+        return send_round(opening, 0, NULL, err); /* removed meanwhile */
+    if (status != STATUS_OK)
+        return fs_fail(opening->fs, status, "open", opening->key.document, err);
     return lead(opening, workspace, ret_opened, err);
 }
 
@@ -216,52 +165,22 @@ static bool still_newest(struct fs *fs, const struct node *node)
     return node->version && node->pin && node->epoch == fs->epoch;
 }
 
-/* What the wish of a reader holds: its pin, its workspace. */
-struct promised {
-    struct pin *pin;
-    struct workspace *workspace;
-    bool node_matches; /* its LOOKUP was answered with the node that is opened now */
-};
-
-static struct promised take_promise(struct opening *opening)
-{
-    struct fs *fs = opening->fs;
-    struct promised promised = {0};
-    fs_lock(fs);
-    struct wish *wish = wish_find(fs, opening->caller->tid, opening->key.document);
-    if (wish && !wish->writes) {
-        opening->tried = true;
-        (void)wish_take(fs, wish);
-        promised.pin = TAKE(wish->pin);
-        promised.workspace = TAKE(wish->workspace);
-        promised.node_matches = wish->node && wish->node->number == opening->key.number;
-    } else {
-        wish = NULL;
-    }
-    fs_unlock(fs);
-    wish_free(fs, wish);
-    return promised;
-}
-
 /* Accepts the version if the node is its node, or if the kernel cannot be sent round; else ESTALE. */
 static enum status lead_ready(struct opening *opening, struct pin *pin, uint64_t epoch, struct fs_opened *ret_opened,
                               struct err *err)
 {
     struct fs *fs = opening->fs;
     enum status status = STATUS_STALE;
-    pid_t tid = opening->caller->tid;
     fs_lock(fs);
     struct node *node = nodes_find(&fs->nodes, opening->key.number);
     bool same = node && node->version == pin_version(pin)->id;
     if (same)
         node->epoch = epoch;
-    if (node && (same || opening->tried || !tid || wish_any(fs, tid)))
+    if (node && (same || opening->tried || !opening->caller->tid))
         status = accept_ready(opening, node, &pin, ret_opened, err);
-    else if (node && !wish_add(fs, tid, opening->key.document, NULL, false))
-        status = no_memory(err);
     fs_unlock(fs);
     pin_close(pin);
-    return status == STATUS_STALE ? stale(err) : status;
+    return status == STATUS_STALE ? send_round(opening, opening->key.document, NULL, err) : status;
 }
 
 /* The document was removed, and the node is opened once more through a descriptor that is still open on it. */
@@ -276,7 +195,7 @@ static enum status open_removed(struct opening *opening, struct fs_opened *ret_o
         status = accept_ready(opening, node, &pin, ret_opened, err);
     fs_unlock(fs);
     pin_close(pin);
-    return status == STATUS_STALE ? stale(err) : status;
+    return status == STATUS_STALE ? send_round(opening, 0, NULL, err) : status;
 }
 
 static enum status open_ready(struct opening *opening, struct pin *pin, struct fs_opened *ret_opened, struct err *err)
@@ -299,7 +218,7 @@ static enum status open_ready(struct opening *opening, struct pin *pin, struct f
     if (status == STATUS_NOT_FOUND)
         return open_removed(opening, ret_opened, err);
     if (status == STATUS_NO_DATA)
-        return stale(err); /* an unpublished file that is just being given up */
+        return send_round(opening, 0, NULL, err); /* an unpublished file that is just being given up */
     if (status != STATUS_OK)
         return fs_fail(fs, status, "open", opening->key.document, err);
     return lead_ready(opening, pin, epoch, ret_opened, err);
@@ -349,18 +268,46 @@ static enum status find_entitled(struct opening *opening, struct workspace **ret
 
 static enum status open_reader(struct opening *opening, struct fs_opened *ret_opened, struct err *err)
 {
-    struct promised promised = take_promise(opening);
-    if (promised.workspace && promised.node_matches)
-        return lead(opening, promised.workspace, ret_opened, err);
-    if (promised.workspace)
-        workspace_let_go(promised.workspace);
-    if (promised.pin)
-        return open_ready(opening, promised.pin, ret_opened, err);
     struct workspace *workspace = NULL;
     enum status status = find_entitled(opening, &workspace, err);
     if (status != STATUS_OK)
         return status;
     return workspace ? lead(opening, workspace, ret_opened, err) : open_ready(opening, NULL, ret_opened, err);
+}
+
+/* ---- the second try ---- */
+
+/* Takes the thread's wish, if it has one: this is its second try, whatever it opens. Out of a wish for just this open
+ * come the workspace's hold and the pin. */
+static void take_wish(struct opening *opening, struct workspace **ret_workspace, struct pin **ret_pin)
+{
+    struct fs *fs = opening->fs;
+    fs_lock(fs);
+    struct wish *wish = wish_take(fs, opening->caller->tid);
+    opening->tried = wish != NULL;
+    if (wish && wish->document == opening->key.document && wish->writes == opening->writes &&
+        wish->truncates == opening->truncates) {
+        bool looked = opening->writes || (wish->node && wish->node->number == opening->key.number);
+        if (looked || !wish->workspace) /* a reader that came without a LOOKUP is judged anew */
+            *ret_workspace = TAKE(wish->workspace);
+        *ret_pin = TAKE(wish->pin);
+    }
+    fs_unlock(fs);
+    wish_free(fs, wish);
+}
+
+static enum status open_file(struct opening *opening, struct fs_opened *ret_opened, struct err *err)
+{
+    struct workspace *workspace = NULL;
+    struct pin *pin = NULL;
+    take_wish(opening, &workspace, &pin);
+    if (opening->writes) {
+        opening->tgid = procfs_tgid(opening->caller->tid);
+        return open_writer(opening, workspace, ret_opened, err);
+    }
+    if (workspace)
+        return lead(opening, workspace, ret_opened, err);
+    return pin ? open_ready(opening, pin, ret_opened, err) : open_reader(opening, ret_opened, err);
 }
 
 enum status fs_open_file(struct fs *fs, const struct fs_caller *caller, uint64_t number, int flags,
@@ -376,12 +323,7 @@ enum status fs_open_file(struct fs *fs, const struct fs_caller *caller, uint64_t
         status = err_set(err, STATUS_UNSUPPORTED, "open: it is no file");
     if (status == STATUS_OK && opening.writes)
         status = fs_writable(fs, err);
-    if (status != STATUS_OK)
-        return status;
-    if (!opening.writes)
-        return open_reader(&opening, ret_opened, err);
-    opening.tgid = procfs_tgid(caller->tid);
-    return open_writer(&opening, ret_opened, err);
+    return status == STATUS_OK ? open_file(&opening, ret_opened, err) : status;
 }
 
 /* ---- O_CREAT ---- */
@@ -478,7 +420,7 @@ static enum status create_existing(struct creation *creation, struct fs_entry *r
     if (row->version && !opening->writes)
         return hand_out_ready(creation, ret_entry, ret_opened, err);
     struct workspace *workspace = NULL;
-    enum status status = find_workspace(opening, &workspace, err);
+    enum status status = workspace_for(opening->fs, row->id, opening->truncates, &workspace, err);
     if (status == STATUS_NOT_FOUND)
         return stale(err);
     if (status != STATUS_OK)

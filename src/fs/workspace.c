@@ -147,6 +147,46 @@ struct workspace *workspace_any(struct fs *fs, int64_t document)
     return newest_of(fs, document, true);
 }
 
+/* Two writers that found no workspace have each begun one: the later joins the earlier. Table lock held. */
+static struct workspace *earlier_than(struct fs *fs, const struct workspace *workspace)
+{
+    struct workspace *earlier = NULL;
+    struct node *node = NULL;
+    if (workspace->handles || workspace->holders > 1)
+        return NULL; /* others have joined it already */
+    while ((node = nodes_next(&fs->nodes, workspace->document, node)))
+        if (node->workspace && joinable(node->workspace) && node->workspace->number < workspace->number)
+            earlier = node->workspace;
+    return earlier;
+}
+
+enum status workspace_for(struct fs *fs, int64_t document, bool truncates, struct workspace **ret_workspace,
+                          struct err *err)
+{
+    struct workspace *found = NULL, *begun = NULL;
+    fs_lock(fs);
+    found = truncates ? NULL : workspace_newest(fs, document);
+    if (found)
+        workspace_hold(found);
+    fs_unlock(fs);
+    *ret_workspace = found;
+    if (found)
+        return STATUS_OK;
+    struct workspace_start start = {.document = document, .truncate = truncates, .fresh = truncates};
+    enum status status = workspace_begin(fs, &start, &begun, err);
+    if (status != STATUS_OK)
+        return status;
+    fs_lock(fs);
+    found = truncates ? NULL : earlier_than(fs, begun);
+    if (found)
+        workspace_hold(found);
+    fs_unlock(fs);
+    *ret_workspace = found ? found : begun;
+    if (found)
+        workspace_let_go(begun);
+    return STATUS_OK;
+}
+
 void workspace_hold(struct workspace *workspace)
 {
     workspace->holders++;

@@ -63,6 +63,11 @@ struct workspace_start {
 MUST_CHECK enum status workspace_begin(struct fs *fs, const struct workspace_start *start,
                                        struct workspace **ret_workspace, struct err *err);
 
+/* The workspace that a writer of the document is led to, held: the newest, or one of its own where it truncates or
+ * there is none. NOT_FOUND: no such document any more. */
+MUST_CHECK enum status workspace_for(struct fs *fs, int64_t document, bool truncates, struct workspace **ret_workspace,
+                                     struct err *err);
+
 /* The newest that may be joined, or NULL. Table lock held. */
 struct workspace *workspace_newest(struct fs *fs, int64_t document);
 /* The newest that there is, whatever its state: what the name of an unpublished file leads to. Table lock held. */

@@ -231,6 +231,34 @@ static void a_second_try_at_another_document_is_accepted(void **state)
     expect_file(&b->kernel, &b->other, "a", "TWO");
 }
 
+static void replace(struct bench *b, const char *name, const char *text)
+{
+    struct err err = {0};
+    kernel_put(&b->kernel, &b->self, "next", text);
+    OK(fs_rename(b->kernel.fs, &b->self.caller, FS_ROOT, "next", FS_ROOT, name, 0, &err));
+}
+
+/* Replaced by rename before each of the two tries: what the second LOOKUP found is what is opened. */
+static void a_second_try_survives_removal(void **state)
+{
+    struct bench *b = *state;
+    struct opened opened = {0};
+    int flags[] = {O_RDONLY, O_RDWR};
+    for (int i = 0; i < 2; i++) {
+        replace(b, "a", "1");
+        uint64_t node = kernel_node_of(&b->kernel, &b->other, "a");
+        replace(b, "a", "2");
+        assert_int_equal(kernel_open_node(&b->kernel, &b->other, node, flags[i], &opened), STATUS_STALE);
+        node = kernel_node_of(&b->kernel, &b->other, "a");
+        replace(b, "a", "3");
+        OK(kernel_open_node(&b->kernel, &b->other, node, flags[i], &opened));
+        assert_false(opened.file.direct_io);
+        expect_read(&b->kernel, &b->other, &opened, "2");
+        OK(kernel_close(&b->kernel, &b->other, &opened));
+        expect_file(&b->kernel, &b->other, "a", "3");
+    }
+}
+
 /* A version that only appends takes the node over: readers that are open see it grow. */
 static void an_append_takes_the_node_over(void **state)
 {
@@ -420,6 +448,7 @@ int main(void)
         TEST(a_caller_from_elsewhere_is_never_sent_round),
         TEST(the_second_try_is_always_accepted),
         TEST(a_second_try_at_another_document_is_accepted),
+        TEST(a_second_try_survives_removal),
         TEST(an_append_takes_the_node_over),
         TEST(the_inode_number_stays),
         TEST(the_kernel_must_ask_while_there_is_a_workspace),
