@@ -1,10 +1,10 @@
 /* commit.c - the one commit function: groups of members, one COMMIT each, unknown outcomes settled by writing (P9).
  *
  * Whoever finds nobody leading leads: takes what waits (of one durability), one turn at the gate, a savepoint for each
- * member, the pool's refill, the group's number in this session's row, one COMMIT. Nobody is answered before its
- * outcome is known. An unknown one is settled by writing the group's number again, as failed: if it stands there
- * already, the group had committed. Members of a failed group are judged anew, each alone; those that the group had
- * refused too, since what refused them may never have happened.
+ * member (one alone needs none: its refusal takes the whole transaction back), the pool's refill, the group's number in
+ * this session's row, one COMMIT. Nobody is answered before its outcome is known. An unknown one is settled by writing
+ * the group's number again, as failed: if it stands there already, the group had committed. Members of a failed group
+ * are judged anew, each alone; those that the group had refused too, since what refused them may never have happened.
  */
 #include "document/session_internal.h"
 
@@ -55,8 +55,10 @@ static enum status check_alive(struct apply *apply, struct session_row *ret_row,
     return session_check(apply->session, err);
 }
 
-static enum status apply_member(struct apply *apply, struct member *member)
+static enum status apply_member(struct apply *apply, struct member *member, bool alone)
 {
+    if (alone)
+        return member->status = member->fn(apply, member->context, &member->err);
     enum status status = ROWS(apply)->savepoint(apply->txn, &member->err);
     if (status != STATUS_OK)
         return status;
@@ -75,9 +77,10 @@ static enum status apply_member(struct apply *apply, struct member *member)
 /* The number is taken by the first change; one that was rolled back with its savepoint is taken anew by the next. */
 static enum status apply_members(struct apply *apply, struct group *group, struct err *err)
 {
+    bool alone = !group->members->next;
     for (struct member *member = group->members; member; member = member->next) {
         int64_t seq = apply->seq;
-        enum status status = apply_member(apply, member);
+        enum status status = apply_member(apply, member, alone);
         if (status != STATUS_OK) {
             *err = member->err;
             err->status = status;

@@ -22,6 +22,7 @@
  * this heals what a race with the watcher may leave. */
 #define TIMEOUT_LONG_S     30.0
 #define TIMEOUT_NEGATIVE_S 1.0
+#define TIMEOUT_CREATED_S  1.0
 
 struct wish;
 struct workspace;

@@ -368,6 +368,8 @@ static enum status reserve(struct creation *creation, uint64_t parent, const cha
 }
 
 /* Answers with the workspace's node, whose hold passes on to the handle. */
+/* The name is asked for again at each look-up, as of every workspace. Not so the attributes of a node that nobody else
+ * knows yet: programs stat what they have just created. */
 static enum status hand_out(struct creation *creation, struct workspace *workspace, struct fs_entry *ret_entry,
                             struct fs_opened *ret_opened, struct err *err)
 {
@@ -379,6 +381,8 @@ static enum status hand_out(struct creation *creation, struct workspace *workspa
     fs_unlock(fs);
     if (status != STATUS_OK)
         workspace_let_go(workspace);
+    else if (creation->op.ret_created)
+        ret_entry->attr_timeout = TIMEOUT_CREATED_S;
     return status;
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define PF_EXITING  0x4u
@@ -89,10 +90,23 @@ bool procfs_killed(pid_t tid)
     return procfs_is_killed(&stat, !(stat.flags & PF_EXITING) || exit_code_readable(tid));
 }
 
+/* Most programs have one thread. A descriptor of a process is had for its first thread alone (pidfd_open(2)), and
+ * asking for one takes a tenth of the time that the kernel needs to write a status file. */
+static bool is_first_thread(pid_t tid)
+{
+    int fd = (int)syscall(SYS_pidfd_open, tid, 0);
+    if (fd < 0)
+        return false;
+    (void)close(fd); /* nothing was written through it */
+    return true;
+}
+
 pid_t procfs_tgid(pid_t tid)
 {
     char text[1024]; /* Tgid is the fourth line */
     uint64_t value = 0;
+    if (tid > 0 && is_first_thread(tid))
+        return tid;
     if (tid <= 0 || !read_small(tid, "status", text, sizeof text) || !procfs_parse_status(text, "Tgid", 10, &value))
         return 0;
     return (pid_t)value;
