@@ -239,7 +239,8 @@ void background_last_sweep(struct background *background, int64_t duration_ms)
     int64_t until_ms = clock_boot_ms(session_world(session)->clock) + duration_ms;
     struct sweep_options how = {.versions_max = SWEEP_VERSIONS_MAX, .note = note_sweep, .context = background};
     struct sweep_report report = {.more = !background->options.read_only};
-    while (report.more && clock_boot_ms(session_world(session)->clock) < until_ms) {
+    unsigned done = 1;
+    while (report.more && done && clock_boot_ms(session_world(session)->clock) < until_ms) {
         struct err err;
         err_clear(&err);
         if (sweep_pass(session, &how, &report, &err) != STATUS_OK) {
@@ -247,6 +248,7 @@ void background_last_sweep(struct background *background, int64_t duration_ms)
             return; /* the next mount sweeps */
         }
         tell_sweep(background, &report);
+        done = report.sessions_fenced + report.condemned + report.deleted + report.dropped + report.flipped;
     }
 }
 

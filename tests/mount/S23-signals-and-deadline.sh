@@ -13,7 +13,7 @@ case $store in
 dir) stopped=daemon ;;
 azurite) stopped=$(cat "$T/azurite/azurite.pid") ;;
 esac
-start m --deadline=6s
+start m --deadline=6s --late_after=10m # what a stopped emulator does later is late
 [ $stopped != daemon ] || stopped=${mount_pid[m]}
 freeze() { kill -STOP "$stopped"; }
 thaw() { kill -CONT "$stopped"; }

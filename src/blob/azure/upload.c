@@ -92,6 +92,7 @@ enum status azure_put(struct blob_store *store, const struct call *call, const c
                                                          .request = &request,
                                                          .body = bytes},
                                      &response, err);
+        status = azure_blob_absent(status, &response, err);
     }
     if (status == STATUS_OK)
         status = check_created(&response, digest, err);
@@ -121,6 +122,7 @@ enum status azure_stage(struct blob_store *store, const struct call *call, const
             azure, call,
             (struct azure_task){.kind = AZURE_REPEATABLE, .expected = 201, .request = &request, .body = bytes},
             &response, err);
+        status = azure_blob_absent(status, &response, err);
     }
     bool other = status == STATUS_OK && ((response.has_md5 && memcmp(response.md5, digest, MD5_BYTES)) ||
                                          (response.has_crc64 && response.crc64 != crc64));
@@ -229,6 +231,7 @@ static enum status commit(struct azure *azure, const struct call *call, const ch
     struct azure_task task = {
         .kind = AZURE_ONCE, .expected = 201, .create = true, .request = &request, .body = list.bytes};
     status = azure_perform_plain(azure, call, task, ret_response, err);
+    status = azure_blob_absent(status, ret_response, err);
     return status == STATUS_OK ? check_created(ret_response, NULL, err) : status;
 }
 
