@@ -17,8 +17,8 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-#define SQLITE_BUSY_MS           5000 /* a second net behind the gate: recovery, checkpoints, foreign programs */
-#define SQLITE_POOL_CONNECTIONS  8    /* idle readers that are kept */
+#define SQLITE_BUSY_MS          5000 /* a second net behind the gate: recovery, checkpoints, foreign programs */
+#define SQLITE_POOL_CONNECTIONS 8    /* idle readers that are kept */
 /* Pages in the log from which a commit copies it into the file (4 MiB). An emptied log is written anew from its
  * beginning, and a sync that does not make the file longer takes half the time. */
 #define SQLITE_CHECKPOINT_FRAMES 1000
