@@ -40,7 +40,7 @@ static void begin(struct fixture *f, const char *kind, int64_t late_after_ms)
 
 static void end(struct fixture *f)
 {
-    f->b.before = NULL;
+    client_hook(&f->b, NULL, NULL);
     client_no_faults(&f->b);
     lab_sweep(f->b.session);
     f->lab.clock.utc_ns += (LATE_MS + 1) * 1000000LL;
@@ -240,11 +240,10 @@ static void test_sweep_in_the_middle_of_a_put(void **state)
         EACH_KIND(&f, 0)
         {
             struct intruder intruder = {.client = who ? &f.b : &f.a, .call = PORT_PUT};
-            f.a.context = &intruder;
-            f.a.before = intrude;
+            client_hook(&f.a, intrude, &intruder);
             assert_int_equal(lab_put(f.a.session, CATALOGUE_ROOT, "a", "text", NULL), STATUS_OK);
             assert_int_equal(intruder.visits, 1);
-            f.a.before = NULL;
+            client_hook(&f.a, NULL, NULL);
             client_expect(&f.b, "a", "text");
             client_close(&f.a);
         }
@@ -314,12 +313,11 @@ static void test_put_after_the_fence(void **state)
         struct upload *upload = start(&f.a);
         int64_t version = upload_version(upload);
         struct intruder intruder = {.client = &f.b, .call = PORT_PUT};
-        f.a.context = &intruder;
-        f.a.before = intrude;
+        client_hook(&f.a, intrude, &intruder);
         lose_lock(&f.a);
         assert_int_equal(upload_finish(upload, strlen(text), NULL), STATUS_OK); /* the store knows of no sessions */
         assert_int_equal(intruder.visits, 1);
-        f.a.before = NULL;
+        client_hook(&f.a, NULL, NULL);
         assert_int_equal(lab_blobs(&f.lab), 2);
         struct op op = {.kind = OP_PUT, .document = reserve.ret_document.id};
         op.put.upload = upload;
@@ -374,10 +372,9 @@ static void test_two_sweepers(void **state)
             client_open(&other, &f.lab, &settings, SESSION_MOUNT);
             /* A COMMIT holds the gate, so the other cannot sweep inside it. */
             struct intruder intruder = {.client = &other, .call = calls[i], .skip = skip};
-            f.b.context = &intruder;
-            f.b.before = calls[i] == PORT_ORDERED ? NULL : intrude;
+            client_hook(&f.b, calls[i] == PORT_ORDERED ? NULL : intrude, &intruder);
             (void)sweep(&f.b);
-            f.b.before = NULL;
+            client_hook(&f.b, NULL, NULL);
             (void)sweep(&other);
             client_close(&other);
             end(&f);
@@ -401,8 +398,7 @@ static void test_a_sweeper_respects_the_others_request(void **state)
     client_open(&other, &f.lab, &settings, SESSION_MOUNT);
     client_fault(&other, (struct port_fault){.call = PORT_UNSTAGE, .fate = FATE_LOST});
     struct intruder intruder = {.client = &other, .call = PORT_REMOVE};
-    f.b.context = &intruder;
-    f.b.before = intrude;
+    client_hook(&f.b, intrude, &intruder);
     (void)sweep(&f.b);
     assert_int_equal(intruder.visits, 1);
     assert_int_equal(client_version(&f.b, version).state, VERSION_CONDEMNED);

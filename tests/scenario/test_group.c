@@ -118,15 +118,14 @@ static void test_closes_that_wait_share_a_commit(void **state)
     client_reset_counts(&f.client);
     int syncs = fault_vfs_syncs();
     struct gathering gathering = {.client = &f.client, .expected = THREADS - 1};
-    f.client.context = &gathering;
-    f.client.before = hold_the_leader;
+    client_hook(&f.client, hold_the_leader, &gathering);
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&publishers[i].thread, NULL, publish, &publishers[i]), 0);
     for (int i = 0; i < THREADS; i++) {
         assert_int_equal(pthread_join(publishers[i].thread, NULL), 0);
         assert_int_equal(publishers[i].status, STATUS_OK);
     }
-    f.client.before = NULL;
+    client_hook(&f.client, NULL, NULL);
     assert_int_equal(durable(&f), 2); /* the leader's, and one for all the others */
     assert_int_equal(fault_vfs_syncs(), syncs + 2);
     assert_int_equal(client_exchanges(&f.client), 0);
@@ -152,15 +151,14 @@ static void test_a_refusal_in_a_group(void **state)
     }
     assert_int_equal(client_remove(&f.client, CATALOGUE_ROOT, "f2"), STATUS_OK);
     struct gathering gathering = {.client = &f.client, .expected = 3};
-    f.client.context = &gathering;
-    f.client.before = hold_the_leader;
+    client_hook(&f.client, hold_the_leader, &gathering);
     for (int i = 0; i < 4; i++)
         assert_int_equal(pthread_create(&publishers[i].thread, NULL, publish, &publishers[i]), 0);
     for (int i = 0; i < 4; i++) {
         assert_int_equal(pthread_join(publishers[i].thread, NULL), 0);
         assert_int_equal(publishers[i].status, i == 2 ? STATUS_STALE : STATUS_OK);
     }
-    f.client.before = NULL;
+    client_hook(&f.client, NULL, NULL);
     end(&f);
 }
 
@@ -187,8 +185,7 @@ static void begin_together(unsigned pool)
     begin(&f, pool);
     struct taker takers[THREADS] = {0};
     struct gathering gathering = {.client = &f.client, .expected = THREADS - 1};
-    f.client.context = &gathering;
-    f.client.before = hold_the_leader;
+    client_hook(&f.client, hold_the_leader, &gathering);
     for (int i = 0; i < THREADS; i++) {
         takers[i].client = &f.client;
         assert_int_equal(pthread_create(&takers[i].thread, NULL, take, &takers[i]), 0);
@@ -197,7 +194,7 @@ static void begin_together(unsigned pool)
         assert_int_equal(pthread_join(takers[i].thread, NULL), 0);
         assert_int_equal(takers[i].status, STATUS_OK);
     }
-    f.client.before = NULL;
+    client_hook(&f.client, NULL, NULL);
     assert_true(durable(&f) <= 3);
     for (int i = 0; i < THREADS; i++)
         for (int j = 0; j < i; j++)

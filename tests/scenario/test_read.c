@@ -62,7 +62,7 @@ static void begin(struct fixture *f, const struct settings *settings, unsigned w
 
 static void end(struct fixture *f)
 {
-    f->client.before = NULL;
+    client_hook(&f->client, NULL, NULL);
     pin_close(f->pin);
     client_close(&f->client);
     if (f->lab.workers != workers_inline())
@@ -293,8 +293,7 @@ static void test_cancelled_read(void **state)
         struct settings settings = lab_settings();
         begin(&f, &settings, 0);
         struct reader readers[4] = {0};
-        f.client.context = &readers[0];
-        f.client.before = cancel_first;
+        client_hook(&f.client, cancel_first, &readers[0]);
         for (int j = 0; j < 4; j++) {
             readers[j].f = &f;
             assert_int_equal(pthread_create(&readers[j].thread, NULL, run_reader, &readers[j]), 0);
@@ -334,8 +333,7 @@ static void test_cancelled_while_another_fetches(void **state)
     begin(&f, &settings, 0);
     struct standstill standstill = {.plug = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, false}};
     struct reader readers[2] = {{.f = &f}, {.f = &f}};
-    f.client.context = &standstill;
-    f.client.before = stand_still;
+    client_hook(&f.client, stand_still, &standstill);
     assert_int_equal(pthread_create(&readers[0].thread, NULL, run_reader, &readers[0]), 0);
     pthread_mutex_lock(&standstill.plug.mutex);
     while (!standstill.plug.running)

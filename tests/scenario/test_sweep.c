@@ -39,7 +39,7 @@ static void begin(struct fixture *f)
 static void end(struct fixture *f)
 {
     client_no_faults(&f->client);
-    f->client.before = NULL;
+    client_hook(&f->client, NULL, NULL);
     lab_sweep(f->client.session);
     client_expect_converged(&f->client, client_pool(&f->client));
     client_close(&f->client);
@@ -285,8 +285,7 @@ static void test_mark_precedes_deletes(void **state)
     assert_true(report.more);
     assert_int_equal(calls(&f, PORT_CONTROL_READ), 1); /* not once a version */
     assert_int_equal(calls(&f, PORT_REMOVE), 0);
-    f.client.context = &f;
-    f.client.before = count_marks;
+    client_hook(&f.client, count_marks, &f);
     assert_int_equal(sweep(&f, &told).deleted, 4);
     assert_int_equal(marks_before_remove, 1);
     assert_int_equal(calls(&f, PORT_CONTROL_WRITE), 1);

@@ -132,7 +132,7 @@ static bool ids_differ; /* P2: some id was seen with two contents; protected by 
 static void end(struct fixture *f)
 {
     assert_false(ids_differ);
-    f->client.before = NULL;
+    client_hook(&f->client, NULL, NULL);
     client_no_faults(&f->client);
     lab_sweep(f->client.session);
     client_expect_converged(&f->client, client_pool(&f->client));
@@ -233,7 +233,7 @@ static void touch_meanwhile(void *context, enum port_call call, const char *name
     (void)name;
     if (call != PORT_STAGE)
         return;
-    f->client.before = NULL;
+    client_hook(&f->client, NULL, NULL);
     write_file(&f->file, 10, 10, 'z');
     upload_touch(f->upload, 10, 10);
 }
@@ -245,8 +245,7 @@ static void test_touched_in_flight(void **state)
     begin(&f);
     watch_ids(&f);
     start(&f);
-    f.client.context = &f;
-    f.client.before = touch_meanwhile;
+    client_hook(&f.client, touch_meanwhile, &f);
     upload_block(f.upload, 0);
     assert_int_equal(upload_settled_blocks(f.upload), 0); /* what was staged is not what is there now */
     upload_block(f.upload, 0);
@@ -410,8 +409,7 @@ static void test_a_store_that_stands_still(void **state)
     struct fixture f;
     begin(&f);
     start(&f);
-    f.client.context = &f;
-    f.client.before = stand_still;
+    client_hook(&f.client, stand_still, &f);
     client_fault(&f.client, (struct port_fault){
                                 .call = PORT_STAGE, .fate = FATE_REFUSED, .refusal = STATUS_TIMEOUT, .times = 1000});
     int64_t before_ms = f.lab.clock.boot_ms;
@@ -419,7 +417,7 @@ static void test_a_store_that_stands_still(void **state)
     assert_int_equal(upload_finish(f.upload, 30 * BLOCK, &err), STATUS_TIMEOUT);
     assert_int_equal(atomic_load(&f.client.counts[PORT_STAGE]), 1);
     assert_true(f.lab.clock.boot_ms - before_ms <= 2 * f.client.session->settings.deadline_ms);
-    f.client.before = NULL;
+    client_hook(&f.client, NULL, NULL);
     client_no_faults(&f.client);
     assert_int_equal(upload_finish(f.upload, 30 * BLOCK, NULL), STATUS_OK);
     publish(&f);
@@ -464,8 +462,7 @@ static void test_cancelled(void **state)
         struct fixture f;
         begin_with(&f, "memory", i % 2 ? 3 : 0);
         start(&f);
-        f.client.context = &f;
-        f.client.before = cancel_meanwhile;
+        client_hook(&f.client, cancel_meanwhile, &f);
         assert_int_equal(upload_finish(f.upload, i < 2 ? 100 : 30 * BLOCK, NULL), STATUS_INTERRUPTED);
         upload_abandon(f.upload, "its program was killed");
         end(&f);
@@ -530,8 +527,7 @@ static void test_waited_too_long_for_the_commit(void **state)
     start(&f);
     assert_int_equal(upload_finish(f.upload, 100, NULL), STATUS_OK);
     f.lab.clock.boot_ms += 30001;
-    f.client.context = &f;
-    f.client.before = wait_long;
+    client_hook(&f.client, wait_long, &f);
     struct op op = {.kind = OP_PUT, .document = f.document};
     op.put.upload = f.upload;
     assert_int_equal(single_publish(f.client.session, &op, NULL, NULL), STATUS_TIMEOUT);

@@ -58,13 +58,30 @@ static enum port_fate strike(struct client *client, enum port_call call, enum st
     return fate;
 }
 
+static void run_hook(struct client *client, enum port_call call, const char *name)
+{
+    (void)pthread_mutex_lock(&client->mutex);
+    port_hook *hook = client->before;
+    void *context = client->context;
+    (void)pthread_mutex_unlock(&client->mutex);
+    if (hook && !atomic_load(&client->dead))
+        hook(context, call, name);
+}
+
+void client_hook(struct client *client, port_hook *hook, void *context)
+{
+    (void)pthread_mutex_lock(&client->mutex);
+    client->before = hook;
+    client->context = context;
+    (void)pthread_mutex_unlock(&client->mutex);
+}
+
 /* What becomes of a call. True: it is done below; *ret_lost: and its answer is lost. False: *ret_status says how. */
 static bool passes(struct client *client, enum port_call call, const char *name, bool *ret_lost,
                    enum status *ret_status, struct err *err)
 {
     *ret_lost = false;
-    if (!atomic_load(&client->dead) && client->before)
-        client->before(client->context, call, name);
+    run_hook(client, call, name);
     if (atomic_load(&client->dead)) {
         *ret_status = err_set(err, STATUS_UNREACHABLE, "the client is dead");
         return false;

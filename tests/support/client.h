@@ -58,6 +58,9 @@ struct port_fault {
 
 struct late; /* a request on its way */
 
+/* Runs before each call of a client that lives, in the calling thread. */
+typedef void port_hook(void *context, enum port_call call, const char *name);
+
 struct client {
     struct lab *lab;
     struct world world;
@@ -73,9 +76,7 @@ struct client {
     pthread_mutex_t mutex; /* protects the next ones */
     struct port_fault faults[FAULTS_MAX];
     struct late *late[LATE_MAX];
-
-    /* Before each call, in the calling thread; NULL for none. */
-    void (*before)(void *context, enum port_call call, const char *name);
+    port_hook *before;
     void *context;
 };
 
@@ -91,6 +92,9 @@ void client_kill(struct client *client);
 /* Adds a fault; at most FAULTS_MAX. */
 void client_fault(struct client *client, struct port_fault fault);
 void client_no_faults(struct client *client);
+
+/* Sets the hook; NULL for none. */
+void client_hook(struct client *client, port_hook *hook, void *context);
 
 /* Every late request arrives. Returns the status of the last one (NOT_FOUND where there was none). */
 enum status client_deliver(struct client *client);
