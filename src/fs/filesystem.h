@@ -24,6 +24,9 @@
 #define TIMEOUT_NEGATIVE_S 1.0
 #define TIMEOUT_CREATED_S  1.0
 
+/* How often a name is looked up anew because what it led to was removed before it could be opened. */
+#define LOOKS_MAX 100
+
 struct wish;
 struct workspace;
 
@@ -48,7 +51,8 @@ struct fs {
     struct spools spools;
     struct recovery recovery;
     struct own own;
-    atomic_uint_fast64_t changes; /* counts whatever may make an answer on its way old */
+    atomic_uint_fast64_t removals; /* counts the documents whose last name was removed here */
+    atomic_uint_fast64_t changes;  /* counts whatever may make an answer on its way old */
 
     pthread_mutex_t lock;
     pthread_cond_t released; /* an announced release is done */

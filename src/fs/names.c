@@ -78,8 +78,6 @@ static struct node *choose(struct fs *fs, const struct fs_caller *caller, const 
 static enum status answer(struct fs *fs, const struct fs_caller *caller, const struct place *place,
                           struct document_row *row, uint64_t changes, struct fs_entry *ret_entry)
 {
-    if (S_ISREG(row->mode))
-        wish_lead(fs, caller->tid, row);
     fs_lock(fs);
     struct node *node = choose(fs, caller, place, row);
     if (node)
@@ -109,6 +107,21 @@ static enum status lookup_dot(struct fs *fs, const struct node_key *dir, bool pa
     return node ? STATUS_OK : err_set(err, STATUS_NO_MEMORY, "look up a directory: out of memory");
 }
 
+/* What the name leads to. The second try of an open needs what lies there to be openable, so a document that is removed
+ * between the two looks is looked for again: another has its name, or none. */
+static enum status find_named(struct fs *fs, const struct fs_caller *caller, const struct place *place,
+                              uint64_t *ret_changes, struct document_row *ret_row, struct err *err)
+{
+    enum status status = STATUS_OK;
+    for (int attempt = 0; attempt < LOOKS_MAX; attempt++) {
+        *ret_changes = atomic_load(&fs->changes);
+        status = view_lookup(fs->view, place->dir.document, &place->name, ret_row, NULL, err);
+        if (status != STATUS_OK || !S_ISREG(ret_row->mode) || wish_lead(fs, caller->tid, ret_row))
+            break;
+    }
+    return status;
+}
+
 enum status fs_lookup(struct fs *fs, const struct fs_caller *caller, uint64_t parent, const char *name,
                       struct fs_entry *ret_entry, struct err *err)
 {
@@ -121,9 +134,9 @@ enum status fs_lookup(struct fs *fs, const struct fs_caller *caller, uint64_t pa
     if (status != STATUS_OK)
         return status;
     fs_wait_released(fs, place.dir.document);
-    uint64_t changes = atomic_load(&fs->changes);
+    uint64_t changes = 0;
     struct document_row row;
-    status = view_lookup(fs->view, place.dir.document, &place.name, &row, NULL, err);
+    status = find_named(fs, caller, &place, &changes, &row, err);
     if (status == STATUS_NOT_FOUND) {
         *ret_entry = negative(atomic_load(&fs->changes) == changes ? TIMEOUT_NEGATIVE_S : 0);
         return STATUS_OK;
@@ -257,11 +270,31 @@ static void after_removal(struct fs *fs, const struct document_row *row)
         return;
     fs_note_row(fs, row);
     if (row->nlink == 0) {
+        atomic_fetch_add(&fs->removals, 1);
         fs_lock(fs);
         workspaces_unlinked(fs, row->id);
         fs_unlock(fs);
     }
     fs_tell_others(fs, row->id, 0);
+}
+
+/* Applies it and tells whom it concerns. All of that is one commit of ours for whoever waits for those (own_settle): a
+ * publish that finds its document removed must learn whether it was here. */
+static enum status apply_and_tell(struct fs *fs, struct op *op, void (*after)(struct fs *fs, const struct op *op),
+                                  struct err *err)
+{
+    const struct own_commit nothing = {.seq = 0};
+    unsigned epoch = own_begin(&fs->own);
+    enum status status = fs_apply(fs, op, 1, err);
+    if (status == STATUS_OK)
+        after(fs, op);
+    own_end(&fs->own, epoch, &nothing);
+    return status;
+}
+
+static void after_take_away(struct fs *fs, const struct op *op)
+{
+    after_removal(fs, &op->ret_document);
 }
 
 static enum status take_away(struct fs *fs, enum op_kind kind, uint64_t parent, const char *name, struct err *err)
@@ -273,11 +306,8 @@ static enum status take_away(struct fs *fs, enum op_kind kind, uint64_t parent, 
     if (status != STATUS_OK)
         return status;
     struct op op = {.kind = kind, .dir = place.dir.document, .name = place.name};
-    status = fs_apply(fs, &op, 1, err);
-    if (status != STATUS_OK)
-        return fail_at(fs, status, "remove", &place, err);
-    after_removal(fs, &op.ret_document);
-    return STATUS_OK;
+    status = apply_and_tell(fs, &op, after_take_away, err);
+    return status == STATUS_OK ? status : fail_at(fs, status, "remove", &place, err);
 }
 
 enum status fs_unlink(struct fs *fs, const struct fs_caller *caller, uint64_t parent, const char *name, struct err *err)
@@ -337,13 +367,13 @@ static enum status prepare(struct fs *fs, const struct place *from, const struct
     return status;
 }
 
-static void after_rename(struct fs *fs, const struct op *op, const struct place *from, const struct place *to)
+static void after_rename(struct fs *fs, const struct op *op)
 {
     bool exchange = op->kind == OP_EXCHANGE;
     fs_lock(fs);
-    workspaces_renamed(fs, op->ret_document.id, to->dir.document, &to->name);
+    workspaces_renamed(fs, op->ret_document.id, op->dir2, &op->name2);
     if (exchange)
-        workspaces_renamed(fs, op->ret_other.id, from->dir.document, &from->name);
+        workspaces_renamed(fs, op->ret_other.id, op->dir, &op->name);
     fs_unlock(fs);
     fs_note_row(fs, &op->ret_document);
     fs_tell_others(fs, op->ret_document.id, 0);
@@ -377,9 +407,6 @@ enum status fs_rename(struct fs *fs, const struct fs_caller *caller, uint64_t pa
         .dir2 = to.dir.document,
         .name2 = to.name,
     };
-    status = fs_apply(fs, &op, 1, err);
-    if (status != STATUS_OK)
-        return fail_at(fs, status, "rename", &from, err);
-    after_rename(fs, &op, &from, &to);
-    return STATUS_OK;
+    status = apply_and_tell(fs, &op, after_rename, err);
+    return status == STATUS_OK ? status : fail_at(fs, status, "rename", &from, err);
 }

@@ -334,6 +334,7 @@ struct creation {
     struct op op;
     int64_t dir;
     struct name name;
+    uint64_t removals; /* before the name was reserved */
 };
 
 static enum status reserve(struct creation *creation, uint64_t parent, const char *name, uint32_t mode, struct err *err)
@@ -360,6 +361,7 @@ static enum status reserve(struct creation *creation, uint64_t parent, const cha
                  .uid = caller->uid,
                  .gid = caller->gid},
     };
+    creation->removals = atomic_load(&fs->removals);
     status = fs_apply(fs, &creation->op, 1, err);
     if (status == STATUS_OK)
         return STATUS_OK;
@@ -394,7 +396,7 @@ static enum status hand_out_ready(struct creation *creation, struct fs_entry *re
     struct pin *pin = NULL;
     enum status status = pin_open(fs->session, creation->op.ret_document.id, &pin, err);
     if (status != STATUS_OK)
-        return status == STATUS_NOT_FOUND || status == STATUS_NO_DATA ? stale(err) : status;
+        return status == STATUS_NO_DATA ? STATUS_NOT_FOUND : status;
     fs_lock(fs);
     struct node *node = fs_node_of(fs, pin_document(pin));
     if (node) {
@@ -411,7 +413,8 @@ static enum status hand_out_ready(struct creation *creation, struct fs_entry *re
     return status;
 }
 
-/* The kernel believed the name absent, but there is something: answered as its open would be. */
+/* The kernel believed the name absent, but there is something: answered as its open would be. NOT_FOUND: it has just
+ * been removed. */
 static enum status create_existing(struct creation *creation, struct fs_entry *ret_entry, struct fs_opened *ret_opened,
                                    struct err *err)
 {
@@ -420,43 +423,56 @@ static enum status create_existing(struct creation *creation, struct fs_entry *r
     if (S_ISDIR(row->mode))
         return err_set(err, STATUS_IS_DIRECTORY, "create '%s': it is a directory", creation->name.bytes);
     if (!S_ISREG(row->mode))
-        return stale(err);
+        return send_round(opening, 0, NULL, err); /* a symlink is to be followed */
     if (row->version && !opening->writes)
         return hand_out_ready(creation, ret_entry, ret_opened, err);
     struct workspace *workspace = NULL;
     enum status status = workspace_for(opening->fs, row->id, opening->truncates, &workspace, err);
     if (status == STATUS_NOT_FOUND)
-        return stale(err);
+        return status;
     if (status != STATUS_OK)
         return fs_fail(opening->fs, status, "create", row->id, err);
     return hand_out(creation, workspace, ret_entry, ret_opened, err);
+}
+
+static enum status create_new(struct creation *creation, struct fs_entry *ret_entry, struct fs_opened *ret_opened,
+                              struct err *err)
+{
+    struct fs *fs = creation->opening.fs;
+    struct workspace_start start = {
+        .document = creation->op.ret_document.id,
+        .dir = creation->dir,
+        .name = &creation->name,
+        .row = &creation->op.ret_document,
+        .removals = creation->removals,
+    };
+    struct workspace *workspace = NULL;
+    enum status status = workspace_begin(fs, &start, &workspace, err);
+    if (status == STATUS_OK)
+        return hand_out(creation, workspace, ret_entry, ret_opened, err);
+    struct op op = {.kind = OP_ABANDON, .document = creation->op.ret_document.id};
+    IGNORE(fs_apply(fs, &op, 1, NULL)); /* where it fails the name stays taken until this session ends */
+    return status;
 }
 
 enum status fs_create(struct fs *fs, const struct fs_caller *caller, uint64_t parent, const char *name, uint32_t mode,
                       int flags, struct fs_entry *ret_entry, struct fs_opened *ret_opened, struct err *err)
 {
     struct creation creation = {.opening = {.fs = fs, .caller = caller, .flags = flags}};
-    enum status status = reserve(&creation, parent, name, mode, err);
-    if (status != STATUS_OK)
-        return status;
     struct opening *opening = &creation.opening;
     opening->writes = writes(flags);
-    opening->truncates = flags & O_TRUNC && !creation.op.ret_created;
-    opening->key.document = creation.op.ret_document.id;
     opening->tgid = (flags & O_ACCMODE) != O_RDONLY ? procfs_tgid(caller->tid) : 0;
-    if (!creation.op.ret_created)
-        return create_existing(&creation, ret_entry, ret_opened, err);
-    struct workspace_start start = {
-        .document = creation.op.ret_document.id,
-        .dir = creation.dir,
-        .name = &creation.name,
-        .row = &creation.op.ret_document,
-    };
-    struct workspace *workspace = NULL;
-    status = workspace_begin(fs, &start, &workspace, err);
-    if (status == STATUS_OK)
-        return hand_out(&creation, workspace, ret_entry, ret_opened, err);
-    struct op op = {.kind = OP_ABANDON, .document = creation.op.ret_document.id};
-    IGNORE(fs_apply(fs, &op, 1, NULL)); /* where it fails the name stays taken until this session ends */
-    return status;
+    for (int attempt = 0; attempt < LOOKS_MAX; attempt++) {
+        enum status status = reserve(&creation, parent, name, mode, err);
+        if (status != STATUS_OK)
+            return status;
+        opening->truncates = flags & O_TRUNC && !creation.op.ret_created;
+        opening->key.document = creation.op.ret_document.id;
+        if (creation.op.ret_created)
+            return create_new(&creation, ret_entry, ret_opened, err);
+        status = create_existing(&creation, ret_entry, ret_opened, err);
+        if (status != STATUS_NOT_FOUND)
+            return status;
+    }
+    return send_round(opening, 0, NULL, err); /* somebody removes it faster than it can be opened */
 }

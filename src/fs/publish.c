@@ -350,8 +350,12 @@ static void succeed(struct attempt *attempt)
     pin_close(pin);
 }
 
+/* S17: the last name was removed here, so nobody misses the version. The removal's commit may be seen before its mark.
+ */
 static enum status unlinked_here(struct attempt *attempt, enum status status, struct err *err)
 {
+    if (status == STATUS_STALE)
+        own_settle(&attempt->workspace->fs->own);
     pthread_mutex_lock(&attempt->workspace->lock);
     bool unlinked = attempt->workspace->unlinked;
     pthread_mutex_unlock(&attempt->workspace->lock);

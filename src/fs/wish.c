@@ -94,22 +94,21 @@ void wish_free(struct fs *fs, struct wish *wishes)
 }
 
 /* Where the document's reader or writer is to be led. What cannot be had the OPEN will find out. */
-static void promise(struct fs *fs, const struct document_row *row, struct wish *wish)
+static enum status promise(struct fs *fs, const struct document_row *row, struct wish *wish)
 {
-    if (wish->writes) {
-        IGNORE(workspace_for(fs, row->id, wish->truncates, &wish->workspace, NULL));
-    } else if (row->version) {
-        IGNORE(pin_open(fs->session, row->id, &wish->pin, NULL));
-    } else {
-        fs_lock(fs);
-        wish->workspace = workspace_any(fs, row->id);
-        if (wish->workspace)
-            workspace_hold(wish->workspace);
-        fs_unlock(fs);
-    }
+    if (wish->writes)
+        return workspace_for(fs, row->id, wish->truncates, &wish->workspace, NULL);
+    if (row->version)
+        return pin_open(fs->session, row->id, &wish->pin, NULL);
+    fs_lock(fs);
+    wish->workspace = workspace_any(fs, row->id);
+    if (wish->workspace)
+        workspace_hold(wish->workspace);
+    fs_unlock(fs);
+    return STATUS_OK;
 }
 
-void wish_lead(struct fs *fs, pid_t tid, const struct document_row *row)
+bool wish_lead(struct fs *fs, pid_t tid, const struct document_row *row)
 {
     struct wish led = {.document = row->id}, before = {.document = 0};
     fs_lock(fs);
@@ -121,8 +120,9 @@ void wish_lead(struct fs *fs, pid_t tid, const struct document_row *row)
     }
     fs_unlock(fs);
     if (leads)
-        return;
-    promise(fs, row, &led);
+        return true;
+    if (promise(fs, row, &led) == STATUS_NOT_FOUND)
+        return false;
     fs_lock(fs);
     struct wish *noted = wish_find(fs, tid);
     if (noted) {
@@ -135,4 +135,5 @@ void wish_lead(struct fs *fs, pid_t tid, const struct document_row *row)
     fs_unlock(fs);
     let_go(fs, &before);
     let_go(fs, &led); /* the wish has ended meanwhile */
+    return true;
 }

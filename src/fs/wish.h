@@ -32,8 +32,9 @@ MUST_CHECK enum status wish_note(struct fs *fs, const struct wish *wish, struct 
 struct wish *wish_find(struct fs *fs, pid_t tid);
 
 /* Makes the thread's wish, if it has one, lead to the document that a LOOKUP of it has found: with a workspace, begun
- * at need, or with a pin of the version that is Ready now. The lock is not held. */
-void wish_lead(struct fs *fs, pid_t tid, const struct document_row *row);
+ * at need, or with a pin of the version that is Ready now. False where the document was removed since it was found:
+ * what the name leads to now is to be looked up again. The lock is not held. */
+MUST_CHECK bool wish_lead(struct fs *fs, pid_t tid, const struct document_row *row);
 
 /* The LOOKUP was answered with this node. */
 void wish_looked(struct fs *fs, struct wish *wish, struct node *node);

@@ -90,10 +90,24 @@ static bool enter(struct workspace *workspace, const struct document_row *row)
     return entered;
 }
 
+/* Whoever removes a document marks its workspaces; this one may not have been among them yet (S17). */
+static void look_for_removal(struct workspace *workspace, uint64_t removals)
+{
+    struct fs *fs = workspace->fs;
+    struct document_row row;
+    if (atomic_load(&fs->removals) == removals ||
+        view_document(fs->view, workspace->document, &row, NULL) != STATUS_NOT_FOUND)
+        return;
+    pthread_mutex_lock(&workspace->lock);
+    workspace->unlinked = true;
+    pthread_mutex_unlock(&workspace->lock);
+}
+
 enum status workspace_begin(struct fs *fs, const struct workspace_start *start, struct workspace **ret_workspace,
                             struct err *err)
 {
     struct beginning beginning = {.base = NULL};
+    uint64_t removals = start->row ? start->removals : atomic_load(&fs->removals);
     enum status status = find_base(fs, start, &beginning, err);
     if (status != STATUS_OK)
         return status;
@@ -114,6 +128,7 @@ enum status workspace_begin(struct fs *fs, const struct workspace_start *start, 
         workspace_free(workspace);
         return status;
     }
+    look_for_removal(workspace, removals);
     *ret_workspace = workspace;
     return STATUS_OK;
 }

@@ -55,6 +55,7 @@ struct workspace_start {
     int64_t dir;
     const struct name *name;        /* NULL where not known */
     const struct document_row *row; /* where the caller has just read it, else NULL */
+    uint64_t removals;              /* with `row`: fs->removals from before it was read */
     bool truncate;                  /* begin empty, whatever there is */
     bool fresh;
 };
