@@ -25,7 +25,7 @@
 /* What fs/ told the kernel and the log. */
 struct told {
     unsigned entries, nodes, reports;
-    uint64_t last_node;
+    uint64_t last_node, grown; /* grown: of which bytes, not attributes alone, are old */
     int64_t last_offset;
     char last_entry[LIMIT_NAME_BYTES + 1];
     char event[64], document[256], message[768];
@@ -69,6 +69,8 @@ static inline void kernel_node(void *context, uint64_t node, int64_t offset, int
     (void)len;
     kernel->told.nodes++;
     kernel->told.last_node = node;
+    if (offset >= 0)
+        kernel->told.grown = node;
     kernel->told.last_offset = offset;
 }
 

@@ -145,6 +145,7 @@ static void an_append_elsewhere_is_growth_here(void **state)
     OK(kernel_close(&b->here, &b->self, &writer));
     expect_read(&b->there, &b->self, &reader, "1\n");
     fs_watch(b->there.fs);
+    assert_int_equal(b->there.told.grown, reader.node);
     expect_read(&b->there, &b->self, &reader, "1\n2\n");
     assert_int_equal(kernel_node_of(&b->there, &b->self, "log"), reader.node);
     OK(kernel_close(&b->there, &b->self, &reader));
@@ -203,12 +204,19 @@ static void a_publish_follows_the_document(void **state)
 static void a_document_removed_elsewhere_keeps_its_bytes(void **state)
 {
     struct bench *b = *state;
-    struct opened writer;
+    struct opened writer, reader;
+    struct stat stat;
+    double timeout = 0;
     struct err err = {0};
     kernel_put(&b->here, &b->self, "a", "base");
+    OK(kernel_open(&b->here, &b->other, "a", O_RDONLY, &reader));
     OK(kernel_open(&b->here, &b->self, "a", O_WRONLY, &writer));
     OK(kernel_text(&b->here, &b->self, &writer, 0, "GONE"));
     OK(fs_unlink(b->there.fs, &b->self.caller, FS_ROOT, "a", &err));
+    OK(fs_getattr(b->here.fs, reader.node, NULL, &stat, &timeout, &err));
+    assert_int_equal(stat.st_nlink, 0);
+    expect_read(&b->here, &b->other, &reader, "base");
+    OK(kernel_close(&b->here, &b->other, &reader));
     kernel_put(&b->there, &b->self, "a", "created again");
     assert_int_equal(kernel_flush(&b->here, &b->self, &writer), STATUS_STALE);
     kernel_release(&b->here, &b->self, &writer);
