@@ -134,6 +134,24 @@ static void refuses_paths_that_lead_nowhere(void **state)
     readyfs_close(volume);
 }
 
+/* S1, S4: a name that is only reserved is not published, so no listing shows it and no path leads over it. */
+static void reserved_names_are_not_there(void **state)
+{
+    struct bench *bench = *state;
+    struct readyfs_entry entries[4];
+    struct err err = {0};
+    int64_t cursor = 0;
+    size_t count = 9;
+    struct op op = {.kind = OP_RESERVE, .dir = 1, .name = lab_name("half"), .attr = {.mode = S_IFREG | 0644}};
+    if (txn_run(bench->app->session, &op, 1, ORDERED, NULL, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    struct readyfs_volume *volume = open_volume(bench, READYFS_CATALOGUE);
+    assert_int_equal(readyfs_ls(volume, "", &cursor, entries, 4, &count, NULL), 0);
+    assert_int_equal(count, 0);
+    assert_int_equal(readyfs_ls(volume, "half", &cursor, entries, 4, &count, NULL), ENOENT);
+    readyfs_close(volume);
+}
+
 struct told {
     char mount_state[16];
     unsigned sessions, warnings;
@@ -302,6 +320,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(lists_what_is_published_with_a_cursor, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refuses_paths_that_lead_nowhere, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(reserved_names_are_not_there, set_up, tear_down),
         cmocka_unit_test_setup_teardown(status_counts_and_knows_who_lives, set_up, tear_down),
         cmocka_unit_test_setup_teardown(fsck_names_a_missing_blob, set_up, tear_down),
         cmocka_unit_test_setup_teardown(sweep_deletes_what_was_replaced, set_up, tear_down),
