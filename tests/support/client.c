@@ -35,6 +35,17 @@ struct late {
     char catalogue[LIMIT_TOKEN_BYTES], token[LIMIT_TOKEN_BYTES];
 };
 
+/* The mutex is held. */
+static enum port_fate roll(struct client *client)
+{
+    static const enum port_fate fates[] = {FATE_REFUSED, FATE_LOST, FATE_LOST_APPLIED};
+    client->random ^= client->random << 13;
+    client->random ^= client->random >> 7;
+    client->random ^= client->random << 17;
+    bool struck = (client->random >> 20) % 1000 < client->per_mille;
+    return struck ? fates[(client->random >> 40) % 3] : FATE_DONE;
+}
+
 static enum port_fate strike(struct client *client, enum port_call call, enum status *ret_refusal)
 {
     enum port_fate fate = FATE_DONE;
@@ -48,14 +59,38 @@ static enum port_fate strike(struct client *client, enum port_call call, enum st
             continue;
         }
         fate = fault->fate;
-        *ret_refusal = fault->refusal ? fault->refusal : STATUS_IO;
+        *ret_refusal = fault->refusal;
         if (fault->times <= 1)
             fault->fate = FATE_DONE;
         else
             fault->times--;
     }
+    if (fate == FATE_DONE && client->per_mille)
+        fate = roll(client);
+    *ret_refusal = *ret_refusal ? *ret_refusal : STATUS_IO;
     (void)pthread_mutex_unlock(&client->mutex);
     return fate;
+}
+
+/* P1, P6, P7: what the rows must say before a call. */
+static void watch(struct client *client, enum port_call call, const char *name)
+{
+    bool sends = call == PORT_PUT || call == PORT_STAGE || call == PORT_COPY || call == PORT_COMMIT;
+    if (!sends && call != PORT_REMOVE)
+        return;
+    struct catalogue *catalogue = client->lab->world.catalogue;
+    struct catalogue_txn *txn = NULL;
+    struct version_row row = {.state = VERSION_GONE};
+    if (catalogue->ops->read_begin(catalogue, &txn, NULL) != STATUS_OK)
+        return;
+    IGNORE(catalogue->ops->version_of_blob(txn, name, &row, NULL)); /* none: Gone */
+    catalogue->ops->abort(txn);
+    bool wrong = sends ? row.state == VERSION_READY || row.state == VERSION_GONE
+                       : row.state == VERSION_READY || row.state == VERSION_PENDING;
+    if (!wrong)
+        return;
+    print_error("port call %d for %s, which is %s\n", (int)call, name, version_state_name(row.state));
+    (void)atomic_fetch_add(&client->violations, 1);
 }
 
 static void run_hook(struct client *client, enum port_call call, const char *name)
@@ -66,6 +101,14 @@ static void run_hook(struct client *client, enum port_call call, const char *nam
     (void)pthread_mutex_unlock(&client->mutex);
     if (hook && !atomic_load(&client->dead))
         hook(context, call, name);
+}
+
+void client_chaos(struct client *client, uint64_t seed, unsigned per_mille)
+{
+    (void)pthread_mutex_lock(&client->mutex);
+    client->random = seed * 2654435761u + 88172645463325252ull;
+    client->per_mille = per_mille;
+    (void)pthread_mutex_unlock(&client->mutex);
 }
 
 void client_hook(struct client *client, port_hook *hook, void *context)
@@ -88,7 +131,8 @@ static bool passes(struct client *client, enum port_call call, const char *name,
     }
     (void)atomic_fetch_add(&client->counts[call], 1);
     (void)atomic_fetch_add(&client->calls, 1);
-    enum status refusal = STATUS_IO;
+    watch(client, call, name);
+    enum status refusal = STATUS_OK;
     switch (strike(client, call, &refusal)) {
     case FATE_DONE: return true;
     case FATE_LOST_APPLIED: *ret_lost = true; return true;
@@ -479,6 +523,7 @@ void client_close(struct client *client)
     session_close(client->session, "done");
     client->session = NULL;
     client->below = catalogue_close(client->below);
+    assert_int_equal(atomic_load(&client->violations), 0);
     for (size_t i = 0; i < LATE_MAX; i++)
         if (client->late[i]) {
             free(client->late[i]->bytes);

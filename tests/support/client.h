@@ -70,7 +70,8 @@ struct client {
     struct catalogue_ops rows;
     struct catalogue *below;
     atomic_uint counts[PORT_CALLS];
-    atomic_uint calls; /* of all kinds */
+    atomic_uint calls;      /* of all kinds */
+    atomic_uint violations; /* of P1, P6, P7: see client_close() */
     atomic_bool dead;
 
     pthread_mutex_t mutex; /* protects the next ones */
@@ -78,12 +79,16 @@ struct client {
     struct late *late[LATE_MAX];
     port_hook *before;
     void *context;
+    uint64_t random;    /* of client_chaos() */
+    unsigned per_mille; /* of calls that it strikes */
 };
 
 /* Opens a catalogue handle and a session of `kind`. */
 void client_open(struct client *client, struct lab *lab, const struct settings *settings, enum session_kind kind);
 
-/* Ends the session, as far as the client lives, and closes its catalogue: after this its kernel lock is free. */
+/* Ends the session, as far as the client lives, and closes its catalogue: after this its kernel lock is free. Fails the
+ * test if the client has ever sent bytes to a name without a row (P1), or a delete for a version that was not durably
+ * Condemned (P6, P7): the rows are looked at before each such call. */
 void client_close(struct client *client);
 
 /* From now on it is deaf. */
@@ -95,6 +100,9 @@ void client_no_faults(struct client *client);
 
 /* Sets the hook; NULL for none. */
 void client_hook(struct client *client, port_hook *hook, void *context);
+
+/* From now on so many of a thousand calls are refused or lost, applied or not; 0 ends it. */
+void client_chaos(struct client *client, uint64_t seed, unsigned per_mille);
 
 /* Every late request arrives. Returns the status of the last one (NOT_FOUND where there was none). */
 enum status client_deliver(struct client *client);

@@ -16,6 +16,7 @@
 #include "host/worker.h"
 
 #include <ftw.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +47,7 @@ static void virtual_wait(struct clock *clock, int64_t duration_ms)
     struct virtual_clock *virtual = (struct virtual_clock *)clock;
     virtual->boot_ms += duration_ms;
     virtual->utc_ns += duration_ms * 1000000;
+    (void)sched_yield(); /* whoever waits, waits for another thread */
 }
 
 static const struct clock_ops virtual_ops = {virtual_utc, virtual_boot, virtual_wait};
