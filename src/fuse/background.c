@@ -18,7 +18,8 @@
 #define TICK_MS            1000
 #define WATCH_MS           50
 #define SWEEP_LOOK_MS      1000 /* how often the sweeper asks whether there is something to do */
-#define SWEEP_VERSIONS_MAX 256  /* looked at in one pass */
+#define SWEEP_BUSY_MS      30000
+#define SWEEP_VERSIONS_MAX 256 /* looked at in one pass */
 #define JOBS               4
 
 struct job {
@@ -40,7 +41,8 @@ struct background {
     uint64_t seen_version;
     bool heartbeat_failed, fenced;
     bool sweep_more, sweep_failed;
-    int64_t looked_seq, swept_seq, swept_at_ms;
+    bool sweep_presses; /* programs have not paused for long: the next pass does not wait for them */
+    int64_t looked_seq, swept_seq, swept_at_ms, sweep_took_ms, quiet_at_ms;
 };
 
 static struct timespec moment_in(int64_t duration_ms)
@@ -135,19 +137,24 @@ static void tell_sweep(struct background *background, const struct sweep_report 
              report->waiting, report->failed, report->more ? "yes" : "no");
 }
 
-/* Once a look has passed without a commit, if there were some or the last pass left something; and from time to time,
- * so that programs which never pause do not put it off for ever. */
+/* Once a look has passed without a commit, if there were some or the last pass left something; and from time to time.
+ * Programs which never pause do not put it off for ever: after SWEEP_BUSY_MS it works beside them, for a quarter of the
+ * time at most, so that what they replace does not pile up. */
 static bool sweep_is_due(struct background *background)
 {
     const struct background_options *options = &background->options;
     int64_t now_ms = clock_boot_ms(session_world(options->session)->clock);
-    bool overdue = now_ms - background->swept_at_ms >= options->sweep_every_ms;
-    if (!background->swept_once || overdue)
-        return true;
     int64_t seq = session_known_seq(options->session);
     bool quiet = seq == background->looked_seq && session_busy(options->session) == 0;
+    bool work = background->sweep_more || seq != background->swept_seq;
     background->looked_seq = seq;
-    return quiet && (background->sweep_more || seq != background->swept_seq);
+    if (quiet || !background->swept_once)
+        background->quiet_at_ms = now_ms;
+    background->sweep_presses = now_ms - background->quiet_at_ms >= SWEEP_BUSY_MS;
+    int64_t rested_ms = now_ms - background->swept_at_ms;
+    if (!background->swept_once || rested_ms >= options->sweep_every_ms)
+        return true;
+    return work && (quiet || (background->sweep_presses && rested_ms >= 3 * background->sweep_took_ms));
 }
 
 static void swept(struct background *background)
@@ -164,11 +171,13 @@ static void sweep(struct background *background)
     if (options->read_only || !sweep_is_due(background))
         return;
     struct sweep_options how = {.versions_max = SWEEP_VERSIONS_MAX,
-                                .patient = true,
+                                .patient = !background->sweep_presses,
                                 .note = note_sweep,
                                 .context = background};
     struct sweep_report report = {0};
     struct err err;
+    struct clock *clock = session_world(options->session)->clock;
+    int64_t began_ms = clock_boot_ms(clock);
     err_clear(&err);
     enum status status = sweep_pass(options->session, &how, &report, &err);
     if (status == STATUS_OK)
@@ -178,7 +187,8 @@ static void sweep(struct background *background)
     background->sweep_failed = status != STATUS_OK;
     background->sweep_more = status == STATUS_OK && report.more;
     background->swept_seq = session_known_seq(options->session);
-    background->swept_at_ms = clock_boot_ms(session_world(options->session)->clock);
+    background->swept_at_ms = clock_boot_ms(clock);
+    background->sweep_took_ms = background->swept_at_ms - began_ms;
     swept(background);
 }
 
