@@ -288,7 +288,7 @@ small_disk() { # FOLDER SIZE
     disks+=("$1")
 }
 
-mkdir -p "$T/home" "$T/run"
+mkdir -p "$T/home"
 export HOME=$T/home XDG_STATE_HOME=$T/home/state XDG_CACHE_HOME=$T/home/cache XDG_CONFIG_HOME=$T/home/config
 unset AZURE_STORAGE_ACCOUNT AZURE_STORAGE_KEY AZURE_STORAGE_SAS_TOKEN AZURE_STORAGE_CONNECTION_STRING NOTIFY_SOCKET
 [ -c /dev/fuse ] || skip "no /dev/fuse"
