@@ -13,6 +13,27 @@
 #include <unistd.h>
 
 #define STACKED_MAX 16
+#define ENDING_MS   15000
+
+/* A process that has been unmounted is still putting its things away: it is waited for, so that one can mount again at
+ * once. */
+static enum status take_lock(struct mountpoint *mountpoint, const char *dir, struct err *err)
+{
+    struct mountinfo mount;
+    enum status status = record_lock(mountpoint->runtime, mountpoint->path, &mountpoint->lock, err);
+    if (status == STATUS_BUSY && mountinfo_find(mountpoint->path, &mount, NULL) == STATUS_NOT_FOUND)
+        status = lock_wait(&mountpoint->lock, ENDING_MS, err);
+    if (status != STATUS_BUSY && status != STATUS_TIMEOUT)
+        return status;
+    if (status == STATUS_TIMEOUT) {
+        (void)err_set(err, STATUS_MOUNT, "cannot mount on %s: the process of its last mount is still ending", dir);
+        (void)err_hint(err, "it sends what programs have written; try again when it has ended");
+        return STATUS_MOUNT;
+    }
+    (void)err_set(err, STATUS_MOUNT, "%s is mounted already: another readyfs serves it", dir);
+    (void)err_hint(err, "unmount it first: readyfs umount %s", dir);
+    return STATUS_MOUNT;
+}
 
 enum status mountpoint_init(struct mountpoint *mountpoint, const char *dir, const char *runtime, struct err *err)
 {
@@ -23,12 +44,7 @@ enum status mountpoint_init(struct mountpoint *mountpoint, const char *dir, cons
     enum status status = mountinfo_path(dir, mountpoint->path, err);
     if (status != STATUS_OK)
         return err_set(err, STATUS_MOUNT, "cannot mount on %s: its parent folder cannot be reached", dir);
-    status = record_lock(runtime, mountpoint->path, &mountpoint->lock, err);
-    if (status == STATUS_BUSY)
-        (void)err_set(err, STATUS_MOUNT, "%s is mounted already: another readyfs serves it", dir);
-    if (status == STATUS_BUSY)
-        (void)err_hint(err, "unmount it first: readyfs umount %s", dir);
-    return status == STATUS_BUSY ? STATUS_MOUNT : status;
+    return take_lock(mountpoint, dir, err);
 }
 
 void mountpoint_done(struct mountpoint *mountpoint)
