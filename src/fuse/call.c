@@ -75,7 +75,9 @@ void call_report(struct log *log, enum log_level level, const char *event, const
     AUTO_BUF struct buf line;
     buf_init(&line, LINE_BYTES_MAX);
     enum status status = buf_printf(&line, "%s", event);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && document && *document == '"')
+        status = buf_printf(&line, " document=%s", document);
+    else if (status == STATUS_OK)
         status = append_quoted(&line, "document", document);
     if (status == STATUS_OK)
         status = buf_printf(&line, " status=%s errno=%s", status_name(err->status),
@@ -105,6 +107,19 @@ static void trace(const struct call *call, enum status status)
              (int)call->caller.tid, status_name(status));
 }
 
+static void tell(const struct call *call, enum log_level level)
+{
+    if (!log_wants(call->ops->log, level))
+        return;
+    char event[64];
+    AUTO_BUF struct buf name;
+    buf_init(&name, LINE_BYTES_MAX);
+    (void)snprintf(event, sizeof event, "%s_failed", call->event);
+    if (call->name && quote_text(&name, call->name, strlen(call->name)) != STATUS_OK)
+        buf_clear(&name); /* a name that does not fit is left out */
+    call_report(call->ops->log, level, event, name.bytes, &call->err);
+}
+
 bool call_end(struct call *call, enum status status)
 {
     fuse_req_interrupt_func(call->req, NULL, NULL); /* waits for a callback that runs */
@@ -113,10 +128,7 @@ bool call_end(struct call *call, enum status status)
     if (status == STATUS_OK)
         return true;
     call->err.status = status;
-    char event[64];
-    (void)snprintf(event, sizeof event, "%s_failed", call->event);
-    call_report(call->ops->log, is_answer(status, &call->err) ? LEVEL_DEBUG : LEVEL_WARN, event, call->name,
-                &call->err);
+    tell(call, is_answer(status, &call->err) ? LEVEL_DEBUG : LEVEL_WARN);
     (void)fuse_reply_err(call->req, status_errno(status)); /* the kernel may have gone meanwhile */
     return false;
 }

@@ -41,7 +41,8 @@ void call_begin(struct call *call, fuse_req_t req, const char *event, uint64_t n
  * replies. */
 MUST_CHECK bool call_end(struct call *call, enum status status);
 
-/* The line for a failure, also for those that no request waits for. `document` may be NULL. */
+/* The line for a failure, also for those that no request waits for. `document` may be NULL; one that begins with a
+ * quote has been through quote_text() already. */
 void call_report(struct log *log, enum log_level level, const char *event, const char *document, const struct err *err);
 
 #endif

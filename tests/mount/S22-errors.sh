@@ -18,7 +18,7 @@ try:
     for i in range(12): os.write(f, b"x" * (1 << 20))
 except OSError: pass
 os.close(f)' "$T/m/new file")" ENOSPC
-    until_true 5 "a line with the document" log_says m 'new file'
+    until_true 5 "a line with the document" log_says m 'document="new file"'
     grep 'new file' "$T/m.log" | grep -q 'errno=ENOSPC' || fail "the line has no errno"
     is "the old one" "$(stat -c %s "$T/m/old")" 2000000
     ;;
@@ -27,7 +27,7 @@ azurite)
     is "close without a container" "$(py 'f = os.open(a[0], os.O_CREAT | os.O_WRONLY)
 os.write(f, b"x" * 100)
 os.close(f)' "$T/m/new file")" EIO
-    until_true 5 "a line with the document" log_says m 'new file'
+    until_true 5 "a line with the document" log_says m 'document="new file"'
     line=$(grep 'new file' "$T/m.log" | tail -1)
     for part in 'http=404' 'code="ContainerNotFound"' 'request_id="' 'errno=EIO' 'd/[0-9a-f][0-9a-f]/'; do
         grep -q "$part" <<<"$line" || fail "no $part in: $line"
