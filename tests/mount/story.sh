@@ -48,6 +48,17 @@ log_says m ' sweep ' || fail "it does not say that it swept"
 holds "diff after a remount" diff -r "$tree" "$T/m/moved"
 agree() { [ "$(blob_names)" = "$(sql 'select blob_name from documents order by 1')" ]; }
 until_true 60 "every blob is named by a Ready row, and every Ready row names a blob" agree
+
+# The service's own client agrees: every blob but the control blob is named by one Ready row and tagged committed.
+witness() {
+    local main modules
+    main=$("$here/../support/azurite" find) && modules=${main%/azurite/dist/*}
+    local node=$modules/.bin/node
+    [ -x "$node" ] || node=node
+    "$node" "$here/../support/list_blobs.mjs" "$source" "$modules" | grep -v '^\.readyfs/' | sort
+}
+committed() { [ "$(witness)" = "$(sql "select blob_name || char(9) || 'committed' from documents order by 1")" ]; }
+[ "$store" != azurite ] || until_true 60 "an independent listing shows the Ready blobs alone, each tagged committed" committed
 stop m
 is "rows that are not Ready but for unused intents" "$(sql "select count(*) from versions where status <> 'Ready' and document is not null")" 0
 check --data
