@@ -13,7 +13,7 @@ WIDTH, LEFT, RIGHT, TOP, STEP, BAR = 900, 330, 190, 60, 52, 20
 def draw(rows):
     """SVG text. A bar beyond its target is drawn in another colour; the target is a line across it."""
     height = TOP + STEP * len(rows) + 40
-    runs = [run / row["floor_seconds"] for row in rows for run in row["mount_runs"]]
+    runs = [mine / direct for row in rows for mine, direct in zip(row["mount_runs"], row["floor_runs"])]
     most = max([2.0, *runs, *(row["target_ratio"] for row in rows)]) * 1.05
     scale = (WIDTH - LEFT - RIGHT) / most
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
@@ -33,8 +33,8 @@ def draw(rows):
                      f'fill="{"#5a9e6f" if reached else "#c8714f"}"/>'
                      f'<line x1="{target:.1f}" y1="{y - 6}" x2="{target:.1f}" y2="{y + BAR + 6}" stroke="black" '
                      'stroke-dasharray="4 3"/>')
-        for run in row["mount_runs"]:
-            parts.append(f'<circle cx="{LEFT + run / row["floor_seconds"] * scale:.1f}" cy="{y + BAR / 2}" r="3" '
+        for mine, direct in zip(row["mount_runs"], row["floor_runs"]):
+            parts.append(f'<circle cx="{LEFT + mine / direct * scale:.1f}" cy="{y + BAR / 2}" r="3" '
                          'fill="none" stroke="black"/>')
         parts.append(f'<text x="{WIDTH - RIGHT + 10}" y="{y + 9}">{row["ratio"]:.2f} '
                      f'({row["mount_seconds"]:.2f} s / {row["floor_seconds"]:.2f} s)</text>'
