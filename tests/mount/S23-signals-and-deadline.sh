@@ -41,17 +41,19 @@ print(result, "signals" if signals else "no signal", flush=True)
 END
 
 coproc CLOSER { exec python3 "$T/closer.py" "$T/m/timer" 2>&1; }
-read -r line <&"${CLOSER[0]}"
+closer_pid=$CLOSER_PID # bash forgets it, and its ends of the pipes, when the process ends
+exec {closer_out}<&"${CLOSER[0]}" {closer_in}>&"${CLOSER[1]}"
+read -r line <&"$closer_out"
 is "closer" "$line" written
 freeze
-echo >&"${CLOSER[1]}"
-alarm_pending() { [ $((0x$(sed -n 's/^ShdPnd:\t//p' "/proc/$CLOSER_PID/status") & 0x2000)) != 0 ]; }
+echo >&"$closer_in"
+alarm_pending() { [ $((0x$(sed -n 's/^ShdPnd:\t//p' "/proc/$closer_pid/status") & 0x2000)) != 0 ]; }
 until_true 10 "the timer's signal is there while it waits" alarm_pending
 thaw
-read -r line <&"${CLOSER[0]}"
+read -r line <&"$closer_out"
 is "a close that a timer's signals met" "$line" "closed signals"
 is "the file" "$(stat -c %s "$T/m/timer")" 100000
-wait "$CLOSER_PID" || true
+wait "$closer_pid" || true
 
 if [ $store = azurite ]; then
     hold w "$T/m/killed" CREAT+WRONLY
