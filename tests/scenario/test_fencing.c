@@ -187,6 +187,61 @@ static void test_lost_unstage_waits(void **state)
     }
 }
 
+/* P8: the same for what a session condemns of its own: its put is still on its way. */
+static void test_own_leftover_with_a_late_put(void **state)
+{
+    (void)state;
+    struct fixture f;
+    EACH_KIND(&f, LATE_MS)
+    {
+        client_fault(&f.a, (struct port_fault){.call = PORT_PUT, .fate = FATE_LATE});
+        client_fault(&f.a, (struct port_fault){.call = PORT_PUT, .fate = FATE_REFUSED});
+        struct upload *upload = start(&f.a);
+        int64_t version = upload_version(upload);
+        assert_int_equal(upload_finish(upload, strlen(text), NULL), STATUS_IO);
+        upload_unsettled(upload);
+        f.lab.clock.utc_ns += (LATE_MS + 1) * 1000000LL; /* nobody has noted when it sent: it may have been just now */
+        (void)sweep(&f.a);
+        (void)sweep(&f.a);
+        assert_int_equal(client_version(&f.a, version).state, VERSION_CONDEMNED);
+        assert_int_equal(client_deliver(&f.a), STATUS_OK);
+        f.lab.clock.utc_ns += (LATE_MS + 1) * 1000000LL;
+        (void)sweep(&f.a);
+        assert_int_equal(client_version(&f.a, version).state, VERSION_GONE);
+        assert_int_equal(lab_blobs(&f.lab), 1);
+        client_close(&f.a);
+    }
+}
+
+/* P8: it arrives between the delete, which found nothing, and the clearing of its blocks, which finds a blob. */
+static void arrive(void *context, enum port_call call, const char *name)
+{
+    (void)name;
+    if (call == PORT_UNSTAGE)
+        IGNORE(client_deliver(context)); /* only the first time there is something */
+}
+
+static void test_arrives_between_delete_and_unstage(void **state)
+{
+    (void)state;
+    struct fixture f;
+    EACH_KIND(&f, 0)
+    {
+        client_fault(&f.a, (struct port_fault){.call = PORT_PUT, .fate = FATE_LATE});
+        client_fault(&f.a, (struct port_fault){.call = PORT_PUT, .fate = FATE_REFUSED});
+        struct upload *upload = start(&f.a);
+        int64_t version = upload_version(upload);
+        assert_int_equal(upload_finish(upload, strlen(text), NULL), STATUS_IO);
+        upload_unsettled(upload);
+        client_hook(&f.a, arrive, &f.a);
+        (void)sweep(&f.a);
+        client_hook(&f.a, NULL, NULL);
+        assert_int_equal(client_version(&f.a, version).state, VERSION_GONE);
+        assert_int_equal(lab_blobs(&f.lab), 1);
+        client_close(&f.a);
+    }
+}
+
 /* ---- owners that live ---- */
 
 /* P11: neither time nor a stale heartbeat makes an owner dead, whoever sweeps. */
@@ -484,6 +539,8 @@ int main(void)
         cmocka_unit_test(test_clean_needs_no_waiting),
         cmocka_unit_test(test_unclean_waits),
         cmocka_unit_test(test_lost_unstage_waits),
+        cmocka_unit_test(test_own_leftover_with_a_late_put),
+        cmocka_unit_test(test_arrives_between_delete_and_unstage),
         cmocka_unit_test(test_the_living_are_left_alone),
         cmocka_unit_test(test_sweep_in_the_middle_of_a_put),
         cmocka_unit_test(test_own_leftovers),

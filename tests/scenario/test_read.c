@@ -8,6 +8,7 @@
 
 #include "base/digest.h"
 #include "document/pin.h"
+#include "document/session_internal.h"
 #include "document/single.h"
 #include "document/sweep.h"
 #include "document/txn.h"
@@ -238,7 +239,13 @@ static void test_nobody_waits_for_queued_read_ahead(void **state)
     while (plug.running)
         pthread_cond_wait(&plug.changed, &plug.mutex);
     pthread_mutex_unlock(&plug.mutex);
-    end(&f); /* and the queued jobs find their blocks filled, or the pin's last holder gone */
+    struct session *session = f.client.session;
+    pthread_mutex_lock(&session->lock);
+    while (session->background) /* the queued jobs find their blocks filled */
+        pthread_cond_wait(&session->changed, &session->lock);
+    pthread_mutex_unlock(&session->lock);
+    assert_int_equal(atomic_load(&f.client.counts[PORT_READ]), 601);
+    end(&f);
 }
 
 /* The pin is closed, and the session ends, while blocks are fetched ahead. */

@@ -154,21 +154,22 @@ static void test_ours_but_different_is_a_refusal(void **state)
 {
     (void)state;
     struct fixture f;
-    begin(&f, "memory");
-    struct upload *upload = NULL;
-    char text[] = "new";
-    const struct upload_source source = {lab_read_text, text};
-    const struct upload_target target = {0};
-    assert_int_equal(upload_begin(f.client.session, &target, &source, &upload, NULL), STATUS_OK);
-    struct blob_facts facts;
-    const struct blob_about about = {.catalogue = "x", .token = upload->intent->token, .pending = true};
-    struct blob_store *below = f.lab.blobs.below;
-    assert_int_equal(below->ops->put(below, NULL, upload_blob(upload), "shorter", 7, crc64(0, "shorter", 7), &about,
-                                     &facts, NULL),
-                     STATUS_OK);
-    assert_int_equal(upload_finish(upload, 3, NULL), STATUS_CORRUPT);
-    upload_abandon(upload, "a test");
-    end(&f);
+    EACH_KIND(&f)
+    {
+        struct upload *upload = NULL;
+        char text[] = "new";
+        const struct upload_source source = {lab_read_text, text};
+        const struct upload_target target = {0};
+        assert_int_equal(upload_begin(f.client.session, &target, &source, &upload, NULL), STATUS_OK);
+        struct blob_facts facts;
+        const struct blob_about about = {.catalogue = "x", .token = upload->intent->token, .pending = true};
+        struct blob_store *below = f.lab.blobs.below;
+        assert_int_equal(below->ops->put(below, NULL, upload_blob(upload), "shorter", 7, crc64(0, "shorter", 7), &about,
+                                         &facts, NULL),
+                         STATUS_OK);
+        assert_int_equal(upload_finish(upload, 3, NULL), STATUS_CORRUPT);
+        upload_abandon(upload, "a test");
+    }
 }
 
 /* ---- the COMMIT, by its answer alone ---- */
@@ -197,6 +198,24 @@ static void test_lost_commits(void **state)
                 put_with_fault((struct port_fault){.call = PORT_DURABLE, .fate = fate, .skip = skip, .times = times});
                 put_with_fault((struct port_fault){.call = PORT_ORDERED, .fate = fate, .skip = skip, .times = times});
             }
+}
+
+/* The COMMIT that settles by writing "failed" is itself applied without an answer: then it reads its own word. */
+static void test_lost_settling(void **state)
+{
+    (void)state;
+    for (enum port_call call = PORT_DURABLE; call <= PORT_ORDERED; call++) {
+        struct fixture f;
+        EACH_KIND(&f)
+        {
+            client_fault(&f.client, (struct port_fault){.call = call, .fate = FATE_LOST});
+            client_fault(&f.client, (struct port_fault){.call = PORT_DURABLE, .fate = FATE_LOST_APPLIED});
+            struct op op = {0};
+            assert_int_equal(lab_put(f.client.session, CATALOGUE_ROOT, "a", "new", &op), STATUS_OK);
+            client_expect(&f.client, "a", "new");
+            assert_int_equal(op.put.ret_number, 2);
+        }
+    }
 }
 
 /* P9: the same for what has no Pending row: unlink, rename and mkdir are settled by the group's number. */
@@ -293,6 +312,31 @@ static void test_unsettled(void **state)
     unsettled(FATE_LOST_APPLIED);
 }
 
+/* P6: doubt that comes in the middle of a pass stops the deletes that are left of it. */
+static void come_into_doubt(void *context, enum port_call call, const char *name)
+{
+    struct fixture *f = context;
+    (void)name;
+    if (call == PORT_REMOVE)
+        session_set_doubtful(f->client.session, true);
+}
+
+static void test_doubt_stops_deletes(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, "memory");
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(lab_put(f.client.session, CATALOGUE_ROOT, "a", "new", NULL), STATUS_OK);
+    client_hook(&f.client, come_into_doubt, &f);
+    const struct sweep_options options = {0};
+    struct sweep_report report;
+    IGNORE(sweep_pass(f.client.session, &options, &report, NULL)); /* how it ends is not the matter */
+    assert_int_equal(atomic_load(&f.client.counts[PORT_REMOVE]), 1);
+    client_hook(&f.client, NULL, NULL);
+    end(&f);
+}
+
 /* P6: a failed sync stops the deletes until the log was rewritten. */
 static void test_failed_sync_stops_deletes(void **state)
 {
@@ -374,10 +418,12 @@ int main(void)
         cmocka_unit_test(test_foreign_blob_is_a_refusal),
         cmocka_unit_test(test_ours_but_different_is_a_refusal),
         cmocka_unit_test(test_lost_commits),
+        cmocka_unit_test(test_lost_settling),
         cmocka_unit_test(test_lost_commits_of_names),
         cmocka_unit_test(test_refused_members_of_a_lost_group),
         cmocka_unit_test(test_unknown_pool_is_discarded),
         cmocka_unit_test(test_unsettled),
+        cmocka_unit_test(test_doubt_stops_deletes),
         cmocka_unit_test(test_failed_sync_stops_deletes),
         cmocka_unit_test(test_disk_fails_in_any_place),
         cmocka_unit_test(test_full_disk),

@@ -67,7 +67,7 @@ static void begin_with(struct fixture *f, const char *kind, unsigned workers)
     client_open(&f->client, &f->lab, &settings, SESSION_MOUNT);
     (void)pthread_mutex_init(&f->file.mutex, NULL);
     for (size_t i = 0; i < ROOM; i++)
-        f->file.bytes[i] = (char)('A' + i % 53 % 26);
+        f->file.bytes[i] = (char)('A' + i / BLOCK + i % 53 % 7);
     f->file.reads = 0;
     struct op op;
     assert_int_equal(client_reserve(&f->client, CATALOGUE_ROOT, "f", 0, &op), STATUS_OK);
@@ -321,6 +321,39 @@ static void test_unchanged_no_more(void **state)
     }
 }
 
+/* P4: the server copied something else than the base's block: that is seen by its digest, and the bytes are sent. */
+static enum status (*copy_below)(struct blob_store *store, const struct call *call, const char *name,
+                                 const struct blob_block *block, const char *source, const char *source_etag,
+                                 uint64_t source_offset, uint64_t *ret_crc64, struct err *err);
+
+static enum status wrong_copy(struct blob_store *store, const struct call *call, const char *name,
+                              const struct blob_block *block, const char *source, const char *source_etag,
+                              uint64_t source_offset, uint64_t *ret_crc64, struct err *err)
+{
+    return copy_below(store, call, name, block, source, source_etag, source_offset ? 0 : BLOCK, ret_crc64, err);
+}
+
+static void test_wrong_copies(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f);
+    first_version(&f, 4 * BLOCK);
+    struct pin *base = NULL;
+    assert_int_equal(pin_open(f.client.session, f.document, &base, NULL), STATUS_OK);
+    watched = *f.client.blobs.ops;
+    copy_below = watched.stage_from;
+    watched.stage_from = wrong_copy;
+    f.client.blobs.ops = &watched;
+    start(&f);
+    assert_int_equal(upload_unchanged(f.upload, base, 0, 4 * BLOCK, NULL), STATUS_OK);
+    finish(&f, 4 * BLOCK);
+    assert_int_equal(atomic_load(&f.client.counts[PORT_STAGE]), 4);
+    expect(&f, 4 * BLOCK);
+    pin_close(base);
+    end(&f);
+}
+
 /* The base's ETag was recorded anew since it was pinned (P7): what cannot be copied is sent. */
 static void test_unchanged_of_a_touched_base(void **state)
 {
@@ -544,6 +577,7 @@ int main(void)
         cmocka_unit_test(test_touched_in_flight),
         cmocka_unit_test(test_unchanged_ranges),
         cmocka_unit_test(test_unchanged_no_more),
+        cmocka_unit_test(test_wrong_copies),
         cmocka_unit_test(test_unchanged_of_a_touched_base),
         cmocka_unit_test(test_a_block_that_arrives_wrong),
         cmocka_unit_test(test_refused_blocks_are_sent_again),
