@@ -21,8 +21,9 @@ struct daemon {
  * daemon_live or daemon_fail (MOUNT when it died without a word). In the child and in the foreground: OK and false. */
 MUST_CHECK enum status daemon_fork(bool foreground, struct daemon *ret_daemon, bool *ret_parent, struct err *err);
 
-/* No core files and no debugger, since keys are in memory; files of ours are for nobody else. */
-void daemon_harden(void);
+/* No core files and no debugger, since keys are in memory; files of ours are for nobody else; freed memory is shared by
+ * all threads. Before any thread is started. */
+void daemon_prepare(void);
 
 /* The mount is live: leaves the terminal, the working directory and the parent, and tells a service manager. */
 void daemon_live(struct daemon *daemon);

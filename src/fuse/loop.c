@@ -22,9 +22,10 @@ struct loop {
     struct fs *fs;
     int wake_fd;             /* eventfd: readable once the loop is to stop */
     pthread_mutex_t receive; /* outermost of all locks */
-    pthread_mutex_t mutex;   /* protects threads, on_end, end_context, told; leaf */
+    pthread_mutex_t mutex;   /* protects what follows up to told; leaf */
     pthread_cond_t gone;
-    unsigned threads;
+    unsigned threads, spare_count;
+    void *spare[THREADS_MAX]; /* receive buffers that nobody uses, the warmest last */
     void (*on_end)(void *context);
     void *end_context;
     bool told;
@@ -86,6 +87,26 @@ static void tell_end(struct loop *loop)
         on_end(context);
 }
 
+/* A buffer is a mebibyte: threads that wait for their turn have none, so that as few are touched as requests are served
+ * at once. */
+static void take_buffer(struct loop *loop, struct fuse_buf *buf)
+{
+    (void)pthread_mutex_lock(&loop->mutex);
+    buf->mem = loop->spare_count ? loop->spare[--loop->spare_count] : NULL; /* libfuse allocates one then */
+    (void)pthread_mutex_unlock(&loop->mutex);
+}
+
+static void give_buffer(struct loop *loop, struct fuse_buf *buf)
+{
+    (void)pthread_mutex_lock(&loop->mutex);
+    bool full = !buf->mem || loop->spare_count == THREADS_MAX;
+    if (!full)
+        loop->spare[loop->spare_count++] = TAKE(buf->mem);
+    (void)pthread_mutex_unlock(&loop->mutex);
+    free(buf->mem);
+    buf->mem = NULL;
+}
+
 /* Under loop->receive. False: the end. */
 static bool receive_locked(struct loop *loop, struct fuse_buf *buf)
 {
@@ -107,6 +128,7 @@ static bool receive_locked(struct loop *loop, struct fuse_buf *buf)
 static bool receive(struct loop *loop, struct fuse_buf *buf)
 {
     (void)pthread_mutex_lock(&loop->receive);
+    take_buffer(loop, buf);
     bool received = receive_locked(loop, buf);
     bool last = received && atomic_fetch_sub(&loop->idle, 1) == 1;
     (void)pthread_mutex_unlock(&loop->receive);
@@ -124,10 +146,11 @@ static void *serve(void *argument)
     bool stays = true;
     while (stays && receive(loop, &buf)) {
         fuse_session_process_buf(loop->session, &buf);
+        give_buffer(loop, &buf);
         stays = atomic_fetch_add(&loop->idle, 1) < IDLE_MAX;
     }
     atomic_fetch_sub(&loop->idle, 1);
-    free(buf.mem);
+    give_buffer(loop, &buf);
     (void)pthread_mutex_lock(&loop->mutex);
     if (--loop->threads == 0)
         (void)pthread_cond_broadcast(&loop->gone);
@@ -193,6 +216,8 @@ void loop_close(struct loop *loop)
     while (loop->threads > 0)
         (void)pthread_cond_wait(&loop->gone, &loop->mutex);
     (void)pthread_mutex_unlock(&loop->mutex);
+    while (loop->spare_count)
+        free(loop->spare[--loop->spare_count]);
     (void)pthread_mutex_destroy(&loop->receive);
     (void)pthread_mutex_destroy(&loop->mutex);
     (void)pthread_cond_destroy(&loop->gone);

@@ -539,7 +539,7 @@ static enum status run_and_free(struct mount *mount, const char *dir, struct err
     (void)pthread_mutex_init(&mount->mutex, NULL);
     (void)pthread_mutex_init(&mount->serving, NULL);
     mount->point.lock = (struct lock)LOCK_CLOSED;
-    daemon_harden();
+    daemon_prepare();
     enum status status = signals_open(&mount->signals, on_terminate, mount, err);
     if (status == STATUS_OK) {
         status = run(mount, dir, err);
