@@ -75,8 +75,14 @@ static void handle_free(struct handle *handle)
     free(handle);
 }
 
-static void handle_give(struct http_curl *curl, struct handle *handle)
+/* One that has failed is not used again: its connection is gone anyway, and after a name that was not resolved libcurl
+ * 7.88 refuses to set the handle's buffers anew, reset or not. */
+static void handle_give(struct http_curl *curl, struct handle *handle, bool failed)
 {
+    if (failed) {
+        handle_free(handle);
+        return;
+    }
     curl_easy_reset(handle->easy); /* forgets headers, URL and callbacks; keeps the connection */
     pthread_mutex_lock(&curl->lock);
     bool keep = curl->idle_count < IDLE_HANDLES_MAX;
@@ -357,7 +363,7 @@ static enum http_outcome curl_exchange(struct http *http, const struct http_requ
         outcome = perform(&exchange, err);
     else
         (void)err_set(err, STATUS_NO_MEMORY, "libcurl cannot be set up"); /* as above */
-    handle_give(curl, handle);
+    handle_give(curl, handle, outcome != HTTP_ANSWERED);
     curl_slist_free_all(headers);
     return outcome;
 }

@@ -341,6 +341,24 @@ static void nobody_listens(void **state)
     test.http = http_close(test.http);
 }
 
+/* S23: while names are not resolved each attempt says so, and the first one afterwards gets through. The name is too
+ * long for any resolver, so none is asked. */
+static void a_name_that_is_not_resolved_spoils_nothing(void **state)
+{
+    (void)state;
+    START({.accept = true, .say = OK_EMPTY});
+    char url[128];
+    (void)snprintf(url, sizeof url, "http://%070d.invalid/", 0);
+    struct http_request request = {.method = "GET", .url = url, .quiet_ms = PLENTY_MS, .repeatable = true};
+    for (int i = 0; i < 3; i++) {
+        err_clear(&test.err);
+        assert_int_equal(test.http->ops->exchange(test.http, &request, &test.response, &test.err), HTTP_NOT_SENT);
+        assert_int_equal(test.err.status, STATUS_UNREACHABLE);
+    }
+    assert_int_equal(ask(&test, "PUT", "hello", 5, false, PLENTY_MS, NULL), HTTP_ANSWERED);
+    test_end(&test);
+}
+
 /* A body that cannot have left whole cannot have been carried out. */
 static void a_break_amid_the_body_is_not_sent(void **state)
 {
@@ -439,6 +457,7 @@ int main(void)
         cmocka_unit_test(answers_beyond_their_limits),
         cmocka_unit_test(short_and_broken_answers_are_lost),
         cmocka_unit_test(nobody_listens),
+        cmocka_unit_test(a_name_that_is_not_resolved_spoils_nothing),
         cmocka_unit_test(a_break_amid_the_body_is_not_sent),
         cmocka_unit_test(an_idle_connection_that_died_is_replaced),
         cmocka_unit_test(a_create_is_never_repeated_silently),
