@@ -115,7 +115,8 @@ static void amount_text(const struct unit *units, int64_t amount, char *ret_text
 {
     const struct unit *best = units;
     for (const struct unit *unit = units; unit->name; unit++)
-        if (amount && amount % unit->factor == 0 && unit->factor > best->factor)
+        if (amount && amount % unit->factor == 0 &&
+            (unit->factor > best->factor || (unit->factor == best->factor && !*best->name)))
             best = unit;
     (void)snprintf(ret_text, capacity, "%lld%s", (long long)(amount / best->factor), amount ? best->name : "");
 }

@@ -2,12 +2,14 @@
 #include "lib/volume.h"
 
 #include "base/buf.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#define BATCH 64
+#define BATCH        64
+#define QUOTED_BYTES 400 /* of a path in a message; a longer one goes without it */
 
 struct reader {
     struct catalogue *catalogue;
@@ -28,6 +30,15 @@ static void reader_end(struct reader *reader)
     reader->rows->abort(reader->txn);
 }
 
+static enum status refuse(enum status status, const char *path, const char *why, struct err *err)
+{
+    AUTO_BUF struct buf quoted = {0};
+    buf_init(&quoted, QUOTED_BYTES);
+    if (quote_text(&quoted, path, strlen(path)) == STATUS_OK)
+        return err_set(err, status, "%s: %s", quoted.bytes, why);
+    return err_set(err, status, "%s", why);
+}
+
 /* The document behind one component; reserved names are not published and so not there (S4). */
 static enum status step(struct reader *reader, const char *bytes, size_t len, struct document_row *document,
                         struct err *err)
@@ -35,7 +46,7 @@ static enum status step(struct reader *reader, const char *bytes, size_t len, st
     struct name name;
     struct entry_row entry = {0};
     if (!S_ISDIR(document->mode))
-        return err_set(err, STATUS_NOT_DIRECTORY, "a part of the path is not a directory");
+        return STATUS_NOT_DIRECTORY;
     enum status status = name_set(&name, bytes, len);
     if (status == STATUS_OK)
         status = reader->rows->entry_get(reader->txn, document->id, &name, &entry, err);
@@ -49,14 +60,16 @@ static enum status step(struct reader *reader, const char *bytes, size_t len, st
 static enum status walk(struct reader *reader, const char *path, struct document_row *ret_document, struct err *err)
 {
     enum status status = reader->rows->document_get(reader->txn, CATALOGUE_ROOT, ret_document, err);
-    while (status == STATUS_OK && *path) {
-        size_t len = strcspn(path, "/");
+    for (const char *rest = path; status == STATUS_OK && *rest;) {
+        size_t len = strcspn(rest, "/");
         if (len)
-            status = step(reader, path, len, ret_document, err);
-        path += len + (path[len] == '/');
+            status = step(reader, rest, len, ret_document, err);
+        rest += len + (rest[len] == '/');
     }
     if (status == STATUS_NOT_FOUND)
-        return err_set(err, STATUS_NOT_FOUND, "no such file or directory in the volume");
+        return refuse(status, path, "no such file or directory in the volume", err);
+    if (status == STATUS_NOT_DIRECTORY)
+        return refuse(status, path, "a part of this path is not a directory", err);
     return status;
 }
 
@@ -113,7 +126,7 @@ static enum status list(struct reader *reader, const char *path, int64_t *cursor
     int64_t at = *cursor;
     enum status status = walk(reader, path, &dir, err);
     if (status == STATUS_OK && !S_ISDIR(dir.mode))
-        status = err_set(err, STATUS_NOT_DIRECTORY, "not a directory");
+        status = refuse(STATUS_NOT_DIRECTORY, path, "is a file; name its directory, with -l for details", err);
     while (status == STATUS_OK && seen && used < capacity) {
         size_t count = 0;
         status = fill_batch(reader, dir.id, &at, ret_entries + used, capacity - used, &seen, &count, err);

@@ -112,12 +112,20 @@ static enum status read_counts(struct look *look, struct err *err)
     to->ready = counts.ready;
     to->condemned = counts.condemned;
     to->tags_due = counts.tags_due;
-    to->oldest_pending = counts.oldest_pending_utc_ns;
     to->oldest_condemned = counts.oldest_condemned_utc_ns;
     return STATUS_OK;
 }
 
-/* Pooled names are Pending rows without a document to which nothing was sent. */
+/* Pooled names are Pending rows without a document to which nothing was sent. They may wait for ever: the oldest upload
+ * is looked for among the others. */
+static void count_pending(struct readyfs_status *to, const struct version_row *row)
+{
+    if (!row->document && !row->sent_utc_ns)
+        to->pooled++;
+    else if (!to->oldest_pending || row->created_utc_ns < to->oldest_pending)
+        to->oldest_pending = row->created_utc_ns;
+}
+
 static enum status count_pooled(struct look *look, struct err *err)
 {
     struct version_row rows[SESSION_BATCH];
@@ -129,7 +137,7 @@ static enum status count_pooled(struct look *look, struct err *err)
             return status;
         for (size_t i = 0; i < count; i++) {
             filter.after = rows[i].id;
-            look->status->pooled += !rows[i].document && !rows[i].sent_utc_ns;
+            count_pending(look->status, &rows[i]);
         }
         if (count < SESSION_BATCH)
             return STATUS_OK;

@@ -186,6 +186,8 @@ static void status_counts_and_knows_who_lives(void **state)
     assert_int_equal(status.ready, 2);
     assert_int_equal(status.ready_bytes, 10);
     assert_int_equal(status.pending, status.pooled);
+    assert_true(status.pooled > 0);
+    assert_int_equal(status.oldest_pending, 0); /* a name that is set aside waits for nothing */
     assert_int_equal(status.kept_files, 0);
     assert_string_equal(status.source, bench->source);
     assert_string_equal(status.catalogue, bench->catalogue);
