@@ -6,6 +6,7 @@
 # rename while they are read; an editor's way of saving (write, rename, close) is played.
 . "$(dirname "$0")/lib.sh"
 
+if [ "$store" = dir ] && [ "$(id -u)" = 0 ]; then small_disk "$T/blobs" 12m; fi
 start m
 mkdir -p "$T/m/tree/deep/er"
 for i in 1 2 3 4 5; do echo $i >"$T/m/tree/deep/f$i"; done
@@ -64,6 +65,18 @@ is "a folder over an empty one" "$(ls "$T/m")" $'elsewhere\nempty\ntree'
 stop m
 start m
 is "after a remount" "$(cat "$T/m/tree/deep/f3" "$T/m/elsewhere")" $'3\nsaved by an editor'
-stop m
+
+if [ ${#disks[@]} -gt 0 ]; then
+    hold w "$T/m/large" CREAT+WRONLY
+    ask w fill x 20000000 # more than the store takes; the spool has room
+    is "a rename whose publishing fails" "$(py 'os.rename(*a)' "$T/m/large" "$T/m/elsewhere")" ENOSPC
+    is "leaves the target" "$(cat "$T/m/elsewhere")" "saved by an editor"
+    ask w close
+    is "and the close fails, too" "$answer" ENOSPC
+    done_with w
+fi
+code=0
+readyfs umount "$T/m" || code=$?
+ended m
 check
 pass

@@ -75,6 +75,26 @@ if [ $store = azurite ]; then
     hear v
     case $answer in ETIMEDOUT | EIO) ;; *) fail "close after the deadline: $answer" ;; esac
     thaw
+    cat >"$T/crowd.py" <<'END'
+import os, sys, threading
+def write(i):
+    f = os.open(f"{sys.argv[1]}/crowd{i}", os.O_CREAT | os.O_WRONLY)
+    os.write(f, b"x")
+    try: os.close(f)
+    except OSError: pass
+threads = [threading.Thread(target=write, args=(i,)) for i in range(30)]
+for t in threads: t.start()
+for t in threads: t.join()
+END
+    freeze
+    python3 "$T/crowd.py" "$T/m" &
+    crowd=$!
+    waiting() { [ "$(grep -l request_wait /proc/$crowd/task/*/wchan | wc -l)" = 30 ]; }
+    until_true 10 "30 programs wait for the store" waiting
+    holds "a listing beside them" timeout 5 ls -l "$T/m" >/dev/null
+    holds "a look-up beside them" timeout 5 stat "$T/m/timer" >/dev/null
+    thaw
+    holds "the crowd" wait $crowd
     echo well >"$T/m/again"
     is "the mount goes on" "$(cat "$T/m/again")" well
     done_with v
