@@ -397,6 +397,55 @@ static void ops_fsyncdir(fuse_req_t req, fuse_ino_t node, int data_only, struct 
         (void)fuse_reply_err(req, 0);
 }
 
+/* ---- extended attributes ---- */
+
+static void ops_setxattr(fuse_req_t req, fuse_ino_t node, const char *name, const char *value, size_t size, int flags)
+{
+    struct call call;
+    call_begin(&call, req, "setxattr", node, NULL);
+    if (call_end(&call, fs_setxattr(call.fs, node, name, value, size, flags, &call.err)))
+        (void)fuse_reply_err(req, 0);
+}
+
+/* Without room the kernel asks how much is needed. */
+static void reply_xattr(fuse_req_t req, const char *bytes, size_t room, size_t len)
+{
+    if (room)
+        (void)fuse_reply_buf(req, bytes, len);
+    else
+        (void)fuse_reply_xattr(req, len);
+}
+
+static void ops_getxattr(fuse_req_t req, fuse_ino_t node, const char *name, size_t size)
+{
+    struct call call;
+    size_t len = 0;
+    call_begin(&call, req, "getxattr", node, NULL);
+    AUTO_FREE char *value = malloc(size + 1);
+    enum status status = value ? fs_getxattr(call.fs, node, name, value, size, &len, &call.err) : STATUS_NO_MEMORY;
+    if (call_end(&call, status))
+        reply_xattr(req, value, size, len);
+}
+
+static void ops_listxattr(fuse_req_t req, fuse_ino_t node, size_t size)
+{
+    struct call call;
+    size_t len = 0;
+    call_begin(&call, req, "listxattr", node, NULL);
+    AUTO_FREE char *names = malloc(size + 1);
+    enum status status = names ? fs_listxattr(call.fs, node, names, size, &len, &call.err) : STATUS_NO_MEMORY;
+    if (call_end(&call, status))
+        reply_xattr(req, names, size, len);
+}
+
+static void ops_removexattr(fuse_req_t req, fuse_ino_t node, const char *name)
+{
+    struct call call;
+    call_begin(&call, req, "removexattr", node, NULL);
+    if (call_end(&call, fs_removexattr(call.fs, node, name, &call.err)))
+        (void)fuse_reply_err(req, 0);
+}
+
 const struct fuse_lowlevel_ops ops_table = {
     .init = ops_init,
     .lookup = ops_lookup,
@@ -424,6 +473,10 @@ const struct fuse_lowlevel_ops ops_table = {
     .releasedir = ops_releasedir,
     .fsyncdir = ops_fsyncdir,
     .statfs = ops_statfs,
+    .setxattr = ops_setxattr,
+    .getxattr = ops_getxattr,
+    .listxattr = ops_listxattr,
+    .removexattr = ops_removexattr,
     .create = ops_create,
     .fallocate = ops_fallocate,
     .lseek = ops_lseek,
