@@ -321,6 +321,39 @@ static void test_unchanged_no_more(void **state)
     }
 }
 
+/* P2: touched while its copy is under way, which then fails: it is not sent under the copy's id, which may still bring
+ * the old bytes, but once, anew. */
+static void touch_while_copied(void *context, enum port_call call, const char *name)
+{
+    struct fixture *f = context;
+    (void)name;
+    if (call != PORT_COPY)
+        return;
+    client_hook(&f->client, NULL, NULL);
+    write_file(&f->file, 10, 10, 'z');
+    upload_touch(f->upload, 10, 10);
+}
+
+static void test_touched_while_copied(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f);
+    first_version(&f, 4 * BLOCK);
+    struct pin *base = NULL;
+    assert_int_equal(pin_open(f.client.session, f.document, &base, NULL), STATUS_OK);
+    start(&f);
+    assert_int_equal(upload_unchanged(f.upload, base, 0, 4 * BLOCK, NULL), STATUS_OK);
+    client_hook(&f.client, touch_while_copied, &f);
+    client_fault(&f.client, (struct port_fault){.call = PORT_COPY, .fate = FATE_LOST});
+    finish(&f, 4 * BLOCK);
+    assert_int_equal(atomic_load(&f.client.counts[PORT_COPY]), 4);
+    assert_int_equal(atomic_load(&f.client.counts[PORT_STAGE]), 1);
+    expect(&f, 4 * BLOCK);
+    pin_close(base);
+    end(&f);
+}
+
 /* P4: the server copied something else than the base's block: that is seen by its digest, and the bytes are sent. */
 static enum status (*copy_below)(struct blob_store *store, const struct call *call, const char *name,
                                  const struct blob_block *block, const char *source, const char *source_etag,
@@ -577,6 +610,7 @@ int main(void)
         cmocka_unit_test(test_touched_in_flight),
         cmocka_unit_test(test_unchanged_ranges),
         cmocka_unit_test(test_unchanged_no_more),
+        cmocka_unit_test(test_touched_while_copied),
         cmocka_unit_test(test_wrong_copies),
         cmocka_unit_test(test_unchanged_of_a_touched_base),
         cmocka_unit_test(test_a_block_that_arrives_wrong),
