@@ -121,6 +121,26 @@ static enum status unmount_by_force(struct target *target, struct err *err)
     return status == STATUS_NOT_FOUND ? STATUS_OK : status; /* on its way out already */
 }
 
+/* A mount namespace that was made while this was mounted (a container, a service with a tree of names of its own) holds
+ * a copy, and the kernel tells the process of the end of the last one alone. Where nobody has a file open there, the
+ * process is asked to end; where somebody has, they are waited for. A process that is on its way out already answers
+ * nothing or that all is quiet, and takes no harm from being asked. */
+static void end_copies(const struct target *target)
+{
+    struct err ignored;
+    char path[PLACE_SIZE], line[CONTROL_LINE_SIZE];
+    AUTO_FD int fd = -1;
+    enum status status = record_path(target->runtime, target->record.point, "socket", path, &ignored);
+    if (status == STATUS_OK)
+        status = control_connect(path, &fd, &ignored);
+    if (status == STATUS_OK)
+        status = control_ask(fd, "progress", line, ANSWER_MS, &ignored);
+    bool quiet =
+        status == STATUS_OK && !field(line, "handles=") && !field(line, "uploads=") && !field(line, "pending=");
+    if (quiet)
+        (void)kill(target->record.pid, SIGTERM); /* it lives, since it has answered */
+}
+
 /* The last line says how it went; after it the process lets go of its lock. */
 static enum status await_end(struct target *target, bool force, struct err *err)
 {
@@ -130,6 +150,8 @@ static enum status await_end(struct target *target, bool force, struct err *err)
     do {
         status = control_await(target->fd, line, LOOK_MS * 10, err);
         waited_ms += LOOK_MS * 10;
+        if (status == STATUS_TIMEOUT && !force)
+            end_copies(target);
     } while (status == STATUS_TIMEOUT && !(force && waited_ms >= FORCE_MS));
     if (status == STATUS_TIMEOUT)
         (void)err_hint(err, "its process %d still lives; end it with kill", (int)target->record.pid);

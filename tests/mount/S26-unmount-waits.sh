@@ -64,6 +64,26 @@ is "exit code of the daemon" $code 7
 done_with w
 is "kept bytes" "$(readyfs recover --list "$source" | grep -c forced)" 1
 
+# A namespace that was made meanwhile holds a copy: while a program reads there it is waited for, and no longer.
+if [ "$(id -u)" = 0 ] && unshare --mount true 2>/dev/null; then
+    start m
+    echo "in a copy" >"$T/m/copied"
+    mkfifo "$T/go"
+    unshare --mount --propagation private sh -c 'exec 3<"$1/m/copied"; echo open >"$1/ready"; read -r _ <"$1/go"
+        cat <&3 >"$1/seen"; exec 3<&-; echo closed >"$1/ready"; exec sleep 600' sh "$T" &
+    copy=$!
+    until_true 10 "the copy is in use" grep -qs open "$T/ready"
+    readyfs umount "$T/m" &
+    unmounting=$!
+    until_true 10 "it is gone here" not is_mounted "$T/m"
+    echo go >"$T/go"
+    ended m
+    is "exit code of the daemon" $code 0
+    holds "umount beside a copy" wait "$unmounting"
+    is "what was read there" "$(cat "$T/seen")" "in a copy"
+    end_process "$copy"
+fi
+
 refused "umount of what is not mounted" readyfs umount "$T/m"
 refused "umount of what is not ours" readyfs umount /proc
 check
