@@ -41,6 +41,7 @@ struct upload {
     bool staged_any;          /* something was sent to the name's staging area */
     bool sent;                /* anything was sent at all */
     bool clean;               /* every request was answered (P8) */
+    bool copy_failed;         /* the server could not copy a block: the others are not tried, but sent */
     bool stuck;               /* the store has not moved for a whole deadline: the rest is not tried */
     int64_t progress_boot_ms; /* when a block was staged last, or the finishing began */
     struct err failure;       /* of the last block that failed */

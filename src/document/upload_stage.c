@@ -129,23 +129,32 @@ static bool send_instead(struct upload *upload, struct task *task)
     struct block *block = wanted_block(upload, task);
     if (block)
         task->generation = ++block->generation;
+    upload->copy_failed = true;
     pthread_mutex_unlock(&upload->session->lock);
     return block != NULL;
 }
 
-static enum status stage(struct upload *upload, struct task *task, uint64_t *ret_crc, struct err *err)
+/* Whether nothing stands against sending; takes copying off a task that would not succeed. */
+static enum status may_stage(struct upload *upload, struct task *task, struct err *err)
 {
     pthread_mutex_lock(&upload->session->lock);
     bool stuck = upload->stuck;
+    task->copy = task->copy && !upload->copy_failed;
     if (stuck)
         *err = upload->failure;
     pthread_mutex_unlock(&upload->session->lock);
     if (atomic_load(&upload->cancelled))
         return err_set(err, STATUS_INTERRUPTED, "the upload was cancelled");
-    if (stuck)
-        return err->status;
+    return stuck ? err->status : STATUS_OK;
+}
+
+static enum status stage(struct upload *upload, struct task *task, uint64_t *ret_crc, struct err *err)
+{
+    enum status status = may_stage(upload, task, err);
+    if (status != STATUS_OK)
+        return status;
     if (task->copy) {
-        enum status status = stage_copy(upload, task, ret_crc, err);
+        status = stage_copy(upload, task, ret_crc, err);
         if (status == STATUS_OK || !send_instead(upload, task))
             return status;
     }

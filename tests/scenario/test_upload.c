@@ -313,8 +313,9 @@ static void test_unchanged_no_more(void **state)
         if (fates[i] != FATE_DONE)
             client_fault(&f.client, (struct port_fault){.call = PORT_COPY, .fate = fates[i], .times = 2});
         finish(&f, 4 * BLOCK);
-        assert_int_equal(atomic_load(&f.client.counts[PORT_COPY]), 3);
-        assert_int_equal(atomic_load(&f.client.counts[PORT_STAGE]), fates[i] == FATE_DONE ? 1 : 3);
+        /* Where one copy fails the others are not tried: each might take a deadline. */
+        assert_int_equal(atomic_load(&f.client.counts[PORT_COPY]), fates[i] == FATE_DONE ? 3 : 1);
+        assert_int_equal(atomic_load(&f.client.counts[PORT_STAGE]), fates[i] == FATE_DONE ? 1 : 4);
         expect(&f, 4 * BLOCK);
         pin_close(base);
         end(&f);
@@ -347,8 +348,8 @@ static void test_touched_while_copied(void **state)
     client_hook(&f.client, touch_while_copied, &f);
     client_fault(&f.client, (struct port_fault){.call = PORT_COPY, .fate = FATE_LOST});
     finish(&f, 4 * BLOCK);
-    assert_int_equal(atomic_load(&f.client.counts[PORT_COPY]), 4);
-    assert_int_equal(atomic_load(&f.client.counts[PORT_STAGE]), 1);
+    assert_int_equal(atomic_load(&f.client.counts[PORT_COPY]), 1);
+    assert_int_equal(atomic_load(&f.client.counts[PORT_STAGE]), 4);
     expect(&f, 4 * BLOCK);
     pin_close(base);
     end(&f);
