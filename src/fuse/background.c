@@ -12,6 +12,7 @@
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -36,9 +37,9 @@ struct background {
     pthread_mutex_t mutex; /* protects stop and swept_once; leaf */
     pthread_cond_t changed;
     bool stop, swept_once;
+    atomic_bool ending; /* a sweep that is under way ends soon */
 
     /* each of one job's thread alone */
-    uint64_t seen_version;
     bool heartbeat_failed, fenced;
     bool sweep_more, sweep_failed;
     bool sweep_presses; /* programs have not paused for long: the next pass does not wait for them */
@@ -91,8 +92,7 @@ static void watch(struct background *background)
 {
     notifier_be_patient(background->options.notifier);
     interrupts_look(background->options.interrupts);
-    if (session_moved(background->options.session, &background->seen_version))
-        fs_watch(background->options.fs);
+    fs_watch(background->options.fs);
 }
 
 /* One line when it begins to fail and one when it works again. */
@@ -172,6 +172,7 @@ static void sweep(struct background *background)
         return;
     struct sweep_options how = {.versions_max = SWEEP_VERSIONS_MAX,
                                 .patient = !background->sweep_presses,
+                                .cancelled = &background->ending,
                                 .note = note_sweep,
                                 .context = background};
     struct sweep_report report = {0};
@@ -266,6 +267,7 @@ void background_stop(struct background *background)
 {
     if (!background)
         return;
+    atomic_store(&background->ending, true);
     (void)pthread_mutex_lock(&background->mutex);
     background->stop = true;
     (void)pthread_cond_broadcast(&background->changed);
