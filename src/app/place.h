@@ -3,7 +3,7 @@
  *     CATALOGUE                  the SQLite file; by default under $XDG_STATE_HOME/readyfs (root: /var/lib/readyfs),
  *                                named after SOURCE: a readable part and a hash
  *     CATALOGUE.d/               0700
- *         sessions/ writer       the catalogue's own
+ *         sessions/ writer queue the catalogue's own
  *         spool/SESSION/         what a session's programs have written and not yet published
  *         recovery/              bytes that could not be published
  *     RUNTIME/                   records and sockets of live mounts: $XDG_RUNTIME_DIR/readyfs (root: /run/readyfs)

@@ -1,4 +1,5 @@
-/* limits.h - every fixed limit of the project in one place. What users may set stands in config/. */
+/* limits.h - the fixed limits that more than one file must keep. Those of one file stand at its head; what users may
+ * set stands in config/. */
 #ifndef READYFS_BASE_LIMITS_H
 #define READYFS_BASE_LIMITS_H
 

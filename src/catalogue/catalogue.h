@@ -69,7 +69,7 @@ struct version_row {
     int64_t number;   /* counts up per document, given at publish; 0 before */
     int64_t session;  /* the owner */
     enum version_state state;
-    bool published; /* was Ready once (P9) */
+    bool published; /* was Ready once: readers may have it open (P14) */
     bool clean;     /* every request that carried it was answered (P8) */
     bool tag_due;   /* the tag flip is still to be done */
     char blob[LIMIT_BLOB_NAME_BYTES];

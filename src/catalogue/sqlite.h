@@ -7,7 +7,7 @@
 #include "host/entropy.h"
 
 struct sqlite_options {
-    const char *path;    /* absolute; the places beside it are path + ".d/" (sessions/, writer) */
+    const char *path;    /* absolute; the places beside it are path + ".d/" (sessions/, writer, queue) */
     bool create;         /* make it if it is not there; else NOT_FOUND */
     bool read_only;      /* no writes at all; write_begin is READ_ONLY */
     struct clock *clock; /* borrowed */

@@ -9,11 +9,11 @@
  * A version is one immutable content of a document, in one blob whose name is never used again. Condemned is final, and
  * the only state in which a blob is deleted. "Gone" is the absence of the row. The moves, and who makes them:
  *
- *    none -> Pending        session_intent_take() (P1: its row is durable before any byte goes to its name)
- *    Pending -> Ready       txn_apply() of a put (P4, P5: only ours, only Pending, only verified)
- *    Pending -> Condemned   single_abandon(), sweep_fence(), a put whose document is gone (P7, P11)
- *    Ready -> Condemned     txn_apply() of the commit that replaces or removes it (P5)
- *    Condemned -> Gone      sweep_version(), after P6, P7, P8 and P14 have released it
+ *    none -> Pending        intent_refill() (P1: the row is durable before any byte goes to its name)
+ *    Pending -> Ready       apply_put() (P4, P5: only ours, only Pending, only verified)
+ *    Pending -> Condemned   upload_abandon(), fence_session(), apply_put() where the document is gone (P7, P11)
+ *    Ready -> Condemned     apply_put() of the version that replaces it, apply_unlink() of the last name (P5)
+ *    Condemned -> Gone      settle_drop(), after P6, P7, P8 and P14 have released it
  *
  * The numbered invariants P1 to P15 stand in docs/PROTOCOL.md; audit.c checks them. Pure: no I/O, clock, lock, log.
  */

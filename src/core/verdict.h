@@ -1,5 +1,5 @@
-/* verdict.h - what to do about an unsettled version: one pure function for the writer after a lost answer, the mount at
- * start-up and the sweeper later (architecture: deciding is pure, doing is short).
+/* verdict.h - what to do about an unsettled version: one pure function for whoever clears it away, the session that has
+ * just given it up or a sweeper later. Deciding is pure, doing is short (docs/ARCHITECTURE.md).
  */
 #ifndef READYFS_CORE_VERDICT_H
 #define READYFS_CORE_VERDICT_H
@@ -38,7 +38,7 @@ struct verdict_policy {
 
 enum verdict {
     VERDICT_KEEP,     /* nothing to do */
-    VERDICT_WAIT,     /* something to do, not yet: see verdict_reason() */
+    VERDICT_WAIT,     /* something to do, not yet: see the reason */
     VERDICT_CONDEMN,  /* Pending -> Condemned */
     VERDICT_LOOK,     /* look at the blob first */
     VERDICT_DELETE,   /* send the guarded delete */

@@ -369,8 +369,7 @@ static bool named_by_now(struct audit *audit, const char *blob)
     return status != STATUS_NOT_FOUND;
 }
 
-/* Whether the name is one that we generate (core/id.h), and nobody's copy of a blob of ours: a tool that copies a blob
- * takes the metadata along. */
+/* Whether the name is one that we generate (core/id.h). */
 static bool generated_name(const struct audit *audit, const char *name)
 {
     size_t prefix = strlen(audit->session->settings.prefix);
@@ -381,6 +380,7 @@ static bool generated_name(const struct audit *audit, const char *name)
            at[4 + ID_TEXT_SIZE] == '\0';
 }
 
+/* Whether it is somebody's copy of a blob of ours: a tool that copies a blob takes the metadata along. */
 static bool copy_of_another(struct audit *audit, const struct audit_blob *blob)
 {
     struct version_row row;

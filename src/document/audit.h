@@ -1,6 +1,6 @@
 /* audit.h - every invariant checked, rows against blobs. Used by `readyfs fsck` and by tests. Reads only, but for
- * audit_repair. Lists the container first and looks the rows up afterwards (P13), so that a running mount makes no
- * noise. */
+ * the removal of orphans where `repair` asks for it. Lists the container first and looks the rows up afterwards (P13),
+ * so that a running mount makes no noise. */
 #ifndef READYFS_DOCUMENT_AUDIT_H
 #define READYFS_DOCUMENT_AUDIT_H
 
@@ -21,7 +21,7 @@ enum finding_kind {
     FINDING_UNREADABLE,       /* could not be checked */
 };
 
-/* "missing blob" ...; stable, for --json: "missing_blob". */
+/* "missing_blob" ...: stable, for programs. Static. */
 const char *finding_name(enum finding_kind kind);
 
 struct finding {

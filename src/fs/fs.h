@@ -2,13 +2,13 @@
  *
  * The caller (fuse/) unpacks a request, calls one fs_x, and replies. Nodes are what the kernel calls inodes: every
  * Ready version that the kernel knows has one, every workspace (an open, unpublished document) has one, and all nodes
- * of a document show its id as st_ino (docs/internals/nodes.md tells why). A node's number is its address in the table,
- * never reused while the kernel knows it. STATUS_STALE from lookup-like and open calls makes the kernel walk the path
+ * of a document show its id as st_ino (docs/internals/nodes.md tells why). A node's number is never given twice.
+ * STATUS_STALE from lookup-like and open calls makes the kernel walk the path
  * again: that is how writers and readers are led to different nodes.
  *
- * All calls from any thread. Lock order: node table, node, document's workspace list, then document/'s session; no lock
- * of fs/ is held across a blob call or a notification. Calls that can wait for the store take the `struct fs_call` of
- * the request, whose `cancelled` may be set by another thread (FUSE INTERRUPT with a fatal signal).
+ * All calls from any thread. Lock order: the table of nodes, a workspace, then document/'s session; no lock of fs/ is
+ * held across a blob call or a notification. Calls that can wait for the store take the `struct fs_caller` of the
+ * request, whose `cancelled` may be set by another thread (FUSE INTERRUPT with a fatal signal).
  */
 #ifndef READYFS_FS_FS_H
 #define READYFS_FS_FS_H

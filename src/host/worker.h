@@ -27,7 +27,7 @@ MUST_CHECK enum status workers_open(unsigned count, struct workers **ret_workers
 /* Runs what is queued, joins the threads, frees. NULL is fine. */
 void workers_close(struct workers *workers);
 
-/* Runs everything in the caller's thread at once; static. For tests and for verbs that need no parallelism. */
+/* Runs everything in the caller's thread at once; static. For simulation, where threads would make the order chance. */
 struct workers *workers_inline(void);
 
 #endif

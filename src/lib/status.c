@@ -45,7 +45,7 @@ static const char *kind_text(enum session_kind kind)
     }
 }
 
-/* Alive or not is what the kernel's lock says (docs/PROTOCOL.md, "who is dead"), not what the row says. */
+/* Alive or not is what the kernel's lock says (P11), not what the row says. */
 static const char *session_state(const struct look *look, const struct session_row *row)
 {
     if (row->result[0])

@@ -1,11 +1,10 @@
 /* request.h - one request to the Blob service, from an operation to what goes on the wire.
  *
  * A request is built by one of the functions named after the REST operation, dressed by sign.h, and handed to the HTTP
- * port: method, target (path and query as sent) and headers. The body stays with the caller, who says its length
- * and MD5 (P4). A request keeps all its
- * text inside itself and never allocates; what does not fit, or has no place in a header, is remembered and told by
- * request_status(), so that the builders need no checks in between. A request must not be copied or moved. Pure, one
- * thread at a time.
+ * port: method, target (path and query as sent) and headers. The body stays with the caller, who says its length and
+ * MD5 (P4). A request keeps all its text inside itself and never allocates; what does not fit, or has no place in a
+ * header, is remembered and told by request_status(), so that the builders need no checks in between. A request must
+ * not be copied or moved. Pure, one thread at a time.
  *
  * Every create carries If-None-Match: * (P3), every write at most one condition (P7). Metadata names are [a-z][a-z0-9]*
  * alone: then plain byte order is the order that every server signs in.
