@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define SKEW_MAX_S (15 * 60) /* the service refuses signatures that are older or newer */
+
 struct reply {
     const struct answer_question *question;
     const struct wire_response *response;
@@ -143,22 +145,26 @@ static enum status status_of(const struct reply *reply)
     return status;
 }
 
-static bool skewed(const struct reply *reply)
+enum status answer_clock(const struct credential *credential, const struct wire_response *response, int64_t now_utc_s,
+                         struct err *err)
 {
-    const struct wire_response *response = reply->response;
-    int64_t skew_s = response->date_utc_s - reply->question->now_utc_s;
-    return (response->status == 403 || response->status == 401) && response->has_date &&
-           reply->question->credential->kind == CREDENTIAL_KEY &&
-           (skew_s > ANSWER_SKEW_MAX_S || skew_s < -ANSWER_SKEW_MAX_S);
-}
-
-static void tell_skew(const struct reply *reply, struct err *err)
-{
+    int64_t skew_s = response->date_utc_s - now_utc_s;
+    if (credential->kind != CREDENTIAL_KEY || !response->has_date || (skew_s <= SKEW_MAX_S && skew_s >= -SKEW_MAX_S))
+        return STATUS_OK;
     char ours[DATE_ISO_SIZE], theirs[DATE_ISO_SIZE];
-    date_iso(reply->question->now_utc_s > 0 ? reply->question->now_utc_s : 0, ours);
-    date_iso(reply->response->date_utc_s, theirs);
+    date_iso(now_utc_s > 0 ? now_utc_s : 0, ours);
+    date_iso(response->date_utc_s, theirs);
     (void)err_set(err, STATUS_CLOCK_SKEW, "the clock of this machine says %s, the service's says %s", ours, theirs);
     (void)err_hint(err, "set the clock; signatures are valid for 15 minutes");
+    return STATUS_CLOCK_SKEW;
+}
+
+/* A refusal that the clocks explain. */
+static bool skewed(const struct reply *reply, struct err *err)
+{
+    const struct answer_question *question = reply->question;
+    bool refused = reply->response->status == 403 || reply->response->status == 401;
+    return refused && answer_clock(question->credential, reply->response, question->now_utc_s, err) != STATUS_OK;
 }
 
 static void hint_signature(const struct reply *reply, enum status status, struct err *err)
@@ -230,12 +236,10 @@ struct answer answer_judge(const struct answer_question *question, const struct 
     struct answer answer = {.status = status_of(&reply),
                             .again = transient(response->status),
                             .unclear = unclear(&reply)};
-    if (skewed(&reply)) {
+    if (skewed(&reply, err))
         answer.status = STATUS_CLOCK_SKEW;
-        tell_skew(&reply, err);
-    } else {
+    else
         tell(&reply, answer.status, err);
-    }
     if (err) {
         err->http_status = response->status;
         (void)snprintf(err->service_code, sizeof err->service_code, "%s", reply.error.code);

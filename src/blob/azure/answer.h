@@ -15,8 +15,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define ANSWER_SKEW_MAX_S (15 * 60) /* the service refuses signatures that are older or newer */
-
 struct answer_question {
     int expected;                        /* the one status of success */
     bool create;                         /* under If-None-Match: *: a condition that fails means EXISTS */
@@ -35,5 +33,10 @@ struct answer {
  * The message never quotes what the service says about credentials. */
 struct answer answer_judge(const struct answer_question *question, const struct wire_response *response,
                            const char *body, size_t body_len, struct err *err);
+
+/* CLOCK_SKEW where the key's signatures are refused for the time between our clock and the service's, as the answer
+ * tells it; OK where it tells none, or nothing is signed by a key. */
+MUST_CHECK enum status answer_clock(const struct credential *credential, const struct wire_response *response,
+                                    int64_t now_utc_s, struct err *err);
 
 #endif

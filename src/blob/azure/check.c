@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "blob/azure/answer.h"
 #include "blob/azure/azure.h"
-#include "blob/azure/wire/date.h"
 #include "host/entropy.h"
 
 #include <stdio.h>
@@ -26,20 +25,6 @@ static enum status tell_unreachable(const struct azure *azure, enum status statu
     if (silent && err && !err->http_status)
         (void)err_hint(err, "check the address, the network, and the proxy settings of the environment");
     return status;
-}
-
-static enum status check_clock(const struct azure *azure, const struct wire_response *response, struct err *err)
-{
-    int64_t now_utc_s = azure_now_s(azure), skew_s = response->date_utc_s - now_utc_s;
-    if (azure->credential.kind != CREDENTIAL_KEY || !response->has_date ||
-        (skew_s <= ANSWER_SKEW_MAX_S && skew_s >= -ANSWER_SKEW_MAX_S))
-        return STATUS_OK;
-    char ours[DATE_ISO_SIZE], theirs[DATE_ISO_SIZE];
-    date_iso(now_utc_s > 0 ? now_utc_s : 0, ours);
-    date_iso(response->date_utc_s, theirs);
-    (void)err_set(err, STATUS_CLOCK_SKEW, "the clock of this machine says %s, the service's says %s", ours, theirs);
-    (void)err_hint(err, "set the clock; signatures are valid for 15 minutes");
-    return STATUS_CLOCK_SKEW;
 }
 
 static enum status create_container(struct azure *azure, const struct call *call, struct err *err)
@@ -76,7 +61,7 @@ static enum status check_container(struct azure *azure, const struct call *call,
     enum status status = look_at_container(azure, call, check->prefix, &response, err);
     bool missing = status == STATUS_NOT_FOUND;
     if (status == STATUS_OK || missing) {
-        enum status clock = check_clock(azure, &response, err);
+        enum status clock = answer_clock(&azure->credential, &response, azure_now_s(azure), err);
         if (clock != STATUS_OK)
             return clock;
     }
