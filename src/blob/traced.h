@@ -1,5 +1,6 @@
-/* traced.h - a decorator that counts the exchanges with the store below it, by kind. `status` shows the counts, and the
- * tests of the I/O budget assert them. */
+/* traced.h - a decorator that counts the exchanges with the store below it, by kind: for tests of what an operation
+ * costs.
+ */
 #ifndef READYFS_BLOB_TRACED_H
 #define READYFS_BLOB_TRACED_H
 
