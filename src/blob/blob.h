@@ -71,9 +71,8 @@ enum blob_tag {
 
 /* What a store can do; asked once after opening. */
 struct blob_capabilities {
-    bool tags;       /* index tags work, with the rights we have */
-    bool stage_from; /* stage_from copies on the server */
-    bool undelete;
+    bool tags;             /* index tags work, with the rights we have */
+    bool stage_from;       /* stage_from copies on the server */
     int64_t late_after_ms; /* T_late: how long after it was sent a request may still be carried out (P8) */
     const char *kind;      /* "azure", "directory", "memory" */
 };

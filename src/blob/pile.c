@@ -76,7 +76,9 @@ static bool cannot_copy(int failure)
     return failure == EXDEV || failure == EOPNOTSUPP || failure == ENOSYS || failure == EINVAL;
 }
 
-int copy_between(int from_fd, uint64_t from, int to_fd, uint64_t to, uint64_t len, const struct call *call)
+/* Copies len bytes between open files, by reference where the file system can. 0, an errno, ECANCELED where the call is
+ * cancelled, ENODATA where the source ends too early. */
+static int copy_between(int from_fd, uint64_t from, int to_fd, uint64_t to, uint64_t len, const struct call *call)
 {
     while (len) {
         size_t piece = len < PIECE_BYTES ? (size_t)len : PIECE_BYTES;

@@ -53,10 +53,6 @@ MUST_CHECK enum status pile_arrange(struct pile *pile, const struct blob_block *
                                     struct staged_file **ret_file, uint64_t *ret_len, uint64_t *ret_crc64,
                                     struct err *err);
 
-/* Copies len bytes between open files, by reference where the file system can. 0, an errno, ECANCELED where the call is
- * cancelled, ENODATA where the source ends too early. */
-MUST_CHECK int copy_between(int from_fd, uint64_t from, int to_fd, uint64_t to, uint64_t len, const struct call *call);
-
 /* Writes from memory in pieces, between which the call may be cancelled. 0, an errno, ECANCELED. */
 MUST_CHECK int write_in_pieces(int fd, const void *bytes, size_t len, uint64_t offset, const struct call *call);
 

@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COLUMNS_MAX 12
-
 struct table {
     struct libscols_table *columns;
     size_t count;

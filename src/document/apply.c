@@ -96,7 +96,8 @@ enum status apply_subdirectories(struct apply *apply, int64_t dir, int by, struc
     return ROWS(apply)->document_update(apply->txn, &row, err);
 }
 
-enum status apply_holds(struct apply *apply, int64_t cookie, bool *ret_holds, struct err *err)
+/* Whether this session holds a reserved entry. */
+static enum status holds_entry(struct apply *apply, int64_t cookie, bool *ret_holds, struct err *err)
 {
     int64_t found[1] = {0};
     size_t count = 0;
@@ -113,7 +114,7 @@ enum status apply_entry(struct apply *apply, int64_t dir, const struct name *nam
     if (status != STATUS_OK || !ret_row->reserved)
         return status;
     bool holds = false;
-    status = apply_holds(apply, ret_row->cookie, &holds, err);
+    status = holds_entry(apply, ret_row->cookie, &holds, err);
     if (status == STATUS_OK && !holds)
         return STATUS_NOT_FOUND;
     return status;
@@ -125,7 +126,7 @@ static enum status clear_reservation(struct apply *apply, const struct entry_row
 {
     unsigned left = 0;
     bool mine = false;
-    enum status status = apply_holds(apply, entry->cookie, &mine, err);
+    enum status status = holds_entry(apply, entry->cookie, &mine, err);
     if (status == STATUS_OK)
         status = fence_holders(apply, entry->cookie, &left, err);
     *ret_held = mine || left;

@@ -29,9 +29,6 @@ MUST_CHECK enum status apply_directory(struct apply *apply, int64_t dir, struct 
 MUST_CHECK enum status apply_entry(struct apply *apply, int64_t dir, const struct name *name, struct entry_row *ret_row,
                                    struct err *err);
 
-/* Whether this session holds a reserved entry. */
-MUST_CHECK enum status apply_holds(struct apply *apply, int64_t cookie, bool *ret_holds, struct err *err);
-
 /* Makes room at a name that must be free. EXISTS while a document or a living holder has it; dead holders are fenced.
  */
 MUST_CHECK enum status apply_free_name(struct apply *apply, int64_t dir, const struct name *name, struct err *err);

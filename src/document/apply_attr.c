@@ -16,8 +16,6 @@ static void change(struct document_row *row, const struct op *op, int64_t now_ns
         row->atime_ns = attr->atime_ns;
     if (attr->mask & ATTR_MTIME)
         row->mtime_ns = attr->mtime_ns;
-    if (attr->mask & ATTR_BTIME)
-        row->btime_ns = attr->btime_ns;
     if (attr->mask & ATTR_CTIME)
         row->ctime_ns = attr->ctime_ns;
     else if (!(op->flags & OP_INVISIBLE))

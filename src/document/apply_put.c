@@ -28,11 +28,9 @@ static enum status turn_away(struct apply *apply, struct op_put *put, struct ver
     return apply_condemn(apply, row, reason, err);
 }
 
-static enum status condemn_replaced(struct apply *apply, struct op_put *put, int64_t version, int64_t *ret_number,
-                                    struct err *err)
+static enum status condemn_replaced(struct apply *apply, int64_t version, int64_t *ret_number, struct err *err)
 {
     *ret_number = 0;
-    put->ret_condemned = version;
     if (!version)
         return STATUS_OK;
     struct version_row old;
@@ -116,7 +114,7 @@ static enum status publish(struct apply *apply, struct op *op, struct version_ro
 {
     struct op_put *put = &op->put;
     int64_t number = 0;
-    enum status status = condemn_replaced(apply, put, document->version, &number, err);
+    enum status status = condemn_replaced(apply, document->version, &number, err);
     if (status != STATUS_OK)
         return status;
     put->ret_takes_node = put->appends && put->base && document->version == put->base;
@@ -139,7 +137,6 @@ enum status apply_put(struct apply *apply, struct op *op, struct err *err)
     struct op_put *put = &op->put;
     put->ret_status = STATUS_OK;
     put->ret_takes_node = false;
-    put->ret_condemned = 0;
     if (!upload_is_fresh(put->upload)) /* it has waited too long for its turn: single_publish() looks again (P5) */
         return err_set(err, STATUS_TIMEOUT, "the blob was confirmed too long ago");
     struct version_row row;

@@ -45,13 +45,12 @@ enum attr_mask {
     ATTR_ATIME = 8,
     ATTR_MTIME = 16,
     ATTR_CTIME = 32, /* else "now" wherever POSIX changes it */
-    ATTR_BTIME = 64,
 };
 
 struct attr_change {
     unsigned mask;
     uint32_t mode, uid, gid;
-    int64_t atime_ns, mtime_ns, ctime_ns, btime_ns;
+    int64_t atime_ns, mtime_ns, ctime_ns;
 };
 
 struct upload;
@@ -65,8 +64,7 @@ struct op_put {
     enum status
         ret_status; /* OK, CONFLICT, STALE: the document is gone; then the version is Condemned by this commit */
     int64_t ret_number;
-    bool ret_takes_node;   /* the condemned version was the base, and this one only appends to it (append_of) */
-    int64_t ret_condemned; /* the version that was replaced, 0 for none */
+    bool ret_takes_node; /* the replaced version was the base, and this one only appends to it (append_of) */
 };
 
 struct op {

@@ -40,7 +40,8 @@ static struct session *session_new(const struct world *world, const struct sessi
     return session;
 }
 
-/* Inserting the row and taking the kernel lock are one hold of the gate ("who is dead", docs/PROTOCOL.md). */
+/* Inserting the row and taking the kernel lock are one hold of the gate, so that no sweeper sees one without the other
+ * (P11). */
 static enum status insert_row(struct session *session, struct catalogue_txn *txn, struct err *err)
 {
     const struct catalogue_ops *rows = session->world.catalogue->ops;
@@ -237,6 +238,18 @@ void session_note_seen(struct session *session, int64_t seq)
     pthread_mutex_unlock(&session->lock);
 }
 
+/* The least number among the registered readers, or `present` (P14). */
+static int64_t horizon_of(struct session *session, int64_t present)
+{
+    pthread_mutex_lock(&session->lock);
+    int64_t least = present;
+    for (const struct registration *each = session->readers; each; each = each->next)
+        if (each->seq < least)
+            least = each->seq;
+    pthread_mutex_unlock(&session->lock);
+    return least;
+}
+
 static enum status apply_heartbeat(struct apply *apply, void *context, struct err *err)
 {
     const int64_t *present = context;
@@ -245,7 +258,7 @@ static enum status apply_heartbeat(struct apply *apply, void *context, struct er
     enum status status = ROWS(apply)->session_get(apply->txn, session->id, &row, err);
     if (status != STATUS_OK)
         return status;
-    int64_t horizon = session_horizon(session, *present);
+    int64_t horizon = horizon_of(session, *present);
     if (horizon > row.horizon)
         row.horizon = horizon;
     int64_t seen = seen_by(session, *present);
@@ -315,15 +328,6 @@ void session_register(struct session *session, struct registration *registration
     pthread_mutex_unlock(&session->lock);
 }
 
-void session_advance(struct session *session, struct registration *registration, int64_t seq)
-{
-    pthread_mutex_lock(&session->lock);
-    INVARIANT(registration->active);
-    if (seq > registration->seq)
-        registration->seq = seq;
-    pthread_mutex_unlock(&session->lock);
-}
-
 void session_set_back(struct session *session, struct registration *registration, const struct registration *held,
                       int64_t seq)
 {
@@ -341,17 +345,6 @@ void session_release(struct session *session, struct registration *registration)
         unlink_registration(session, registration);
     registration->active = false;
     pthread_mutex_unlock(&session->lock);
-}
-
-int64_t session_horizon(struct session *session, int64_t present)
-{
-    pthread_mutex_lock(&session->lock);
-    int64_t least = present;
-    for (const struct registration *each = session->readers; each; each = each->next)
-        if (each->seq < least)
-            least = each->seq;
-    pthread_mutex_unlock(&session->lock);
-    return least;
 }
 
 /* ---- what threads share ---- */

@@ -63,8 +63,6 @@ struct registration {
 };
 
 void session_register(struct session *session, struct registration *registration);
-/* Moves a registration on to `seq` (a publish's own number); keeps it where seq is not newer. */
-void session_advance(struct session *session, struct registration *registration, int64_t seq);
 void session_release(struct session *session, struct registration *registration);
 
 #endif

@@ -198,7 +198,4 @@ bool session_has_tags(const struct session *session);
 void session_set_back(struct session *session, struct registration *registration, const struct registration *held,
                       int64_t seq);
 
-/* The least number among the registered readers, or `present`. Takes the lock. */
-int64_t session_horizon(struct session *session, int64_t present);
-
 #endif

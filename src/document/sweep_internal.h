@@ -12,7 +12,6 @@ struct ids {
     size_t count, capacity;
 };
 
-MUST_CHECK enum status ids_add(struct ids *ids, int64_t id, struct err *err);
 bool ids_have(const struct ids *ids, int64_t id);
 void ids_done(struct ids *ids);
 

@@ -6,7 +6,7 @@
 #define BATCH         32
 #define ENDED_KEPT_NS (3600LL * 1000000000) /* an ended mount's row stays this long for `umount` to read */
 
-enum status ids_add(struct ids *ids, int64_t id, struct err *err)
+static enum status ids_add(struct ids *ids, int64_t id, struct err *err)
 {
     if (ids->count == ids->capacity) {
         size_t capacity = ids->capacity ? ids->capacity * 2 : 32;

@@ -11,7 +11,6 @@ struct txn {
     struct session *session;
     struct op **ops; /* borrowed, in the order of staging */
     size_t count, capacity;
-    char id[80]; /* the caller's own name for it (T9); "" for none */
 };
 
 enum status txn_begin(struct session *session, struct txn **ret_txn, struct err *err)
@@ -48,9 +47,7 @@ static enum status apply_txn(struct apply *apply, void *context, struct err *err
         if (status != STATUS_OK)
             return status;
     }
-    if (!txn->id[0])
-        return STATUS_OK;
-    return ROWS(apply)->outcome_put(apply->txn, txn->id, "committed", apply->now_ns, err);
+    return STATUS_OK;
 }
 
 enum status txn_commit(struct txn *txn, enum durability durability, int64_t *ret_seq, struct err *err)

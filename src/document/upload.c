@@ -127,11 +127,6 @@ int64_t upload_version(const struct upload *upload)
     return upload->intent->version;
 }
 
-uint64_t upload_size(const struct upload *upload)
-{
-    return upload->size;
-}
-
 const char *upload_blob(const struct upload *upload)
 {
     return upload->intent->blob;

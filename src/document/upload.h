@@ -60,7 +60,6 @@ void upload_done(struct upload *upload);
 void upload_abandon(struct upload *upload, const char *reason);
 
 int64_t upload_version(const struct upload *upload);
-uint64_t upload_size(const struct upload *upload); /* after finish */
 const char *upload_blob(const struct upload *upload);
 
 #endif

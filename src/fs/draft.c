@@ -320,12 +320,6 @@ bool draft_appends(const struct draft *draft)
     return draft->size >= size && (size == 0 || (first.kind == EXTENT_BASE && first.len >= size));
 }
 
-bool draft_untouched(const struct draft *draft)
-{
-    uint64_t size = draft->below ? draft->below->size : draft->base ? pin_version(draft->base)->size_bytes : 0;
-    return draft->size == size && draft->extents.count == 0;
-}
-
 enum status draft_seek(const struct draft *draft, uint64_t offset, bool hole, uint64_t *ret_offset)
 {
     if (offset >= draft->size)

@@ -79,8 +79,6 @@ MUST_CHECK enum status draft_zero(struct draft *draft, uint64_t offset, uint64_t
 MUST_CHECK enum status draft_merge(struct draft *lower, struct draft *upper, struct err *err);
 /* Whether it is its base plus a tail. */
 bool draft_appends(const struct draft *draft);
-/* Whether nothing was changed. */
-bool draft_untouched(const struct draft *draft);
 /* lseek(2) SEEK_DATA and SEEK_HOLE; BEYOND_END (ENXIO). */
 MUST_CHECK enum status draft_seek(const struct draft *draft, uint64_t offset, bool hole, uint64_t *ret_offset);
 /* Lets settled bytes leave the spool: [0, end) of what was written. How many bytes left. */

@@ -24,6 +24,8 @@
 #define TIMEOUT_NEGATIVE_S 1.0
 #define TIMEOUT_CREATED_S  1.0
 
+#define PAGE_BYTES 4096ull /* of the kernel's page cache */
+
 /* How often a name is looked up anew because what it led to was removed before it could be opened. */
 #define LOOKS_MAX 100
 

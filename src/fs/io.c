@@ -7,8 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PAGE_BYTES 4096ull
-
 static enum status not_open(const char *what, struct err *err)
 {
     return err_set(err, STATUS_INVALID, "%s: the descriptor is not open for that", what);

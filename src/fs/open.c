@@ -226,8 +226,8 @@ static enum status open_ready(struct opening *opening, struct pin *pin, struct f
 
 /* ---- which of the two a reader sees ---- */
 
-/* Exact open: (a) the document was never Ready, (b) the caller's process has the workspace open for writing, (c) a lock
- * was taken during it. Lock held. */
+/* Exact open: (a) the document was never Ready, (b) the caller's process has the workspace open for writing. Lock held.
+ */
 static struct workspace *entitled(struct opening *opening, bool never_ready)
 {
     struct fs *fs = opening->fs;
@@ -235,7 +235,7 @@ static struct workspace *entitled(struct opening *opening, bool never_ready)
     struct node *node = NULL;
     while ((node = nodes_next(&fs->nodes, opening->key.document, node))) {
         struct workspace *each = node->workspace;
-        bool may = each && !each->fresh && (never_ready || each->locked || handle_writer(each, opening->tgid));
+        bool may = each && !each->fresh && (never_ready || handle_writer(each, opening->tgid));
         if (may && (!found || each->number > found->number))
             found = each;
     }
@@ -369,9 +369,9 @@ static enum status reserve(struct creation *creation, uint64_t parent, const cha
     return status;
 }
 
-/* Answers with the workspace's node, whose hold passes on to the handle. */
-/* The name is asked for again at each look-up, as of every workspace. Not so the attributes of a node that nobody else
- * knows yet: programs stat what they have just created. */
+/* Answers with the workspace's node, whose hold passes on to the handle. The name is asked for again at each look-up,
+ * as of every workspace. Not so the attributes of a node that nobody else knows yet: programs stat what they have just
+ * created. */
 static enum status hand_out(struct creation *creation, struct workspace *workspace, struct fs_entry *ret_entry,
                             struct fs_opened *ret_opened, struct err *err)
 {

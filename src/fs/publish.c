@@ -11,8 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PAGE_BYTES 4096ull
-
 /* One publish, from the freeze to its end. */
 struct attempt {
     struct workspace *workspace;

@@ -187,19 +187,6 @@ static bool drop(int fd, const char *id)
     return dropped;
 }
 
-enum status recover_remove(const char *folder, const char *id, struct err *err)
-{
-    AUTO_FD int fd = -1;
-    if (!is_id(id))
-        return err_set(err, STATUS_INVALID, "there is no kept item of that name");
-    enum status status = open_folder(folder, &fd, err);
-    if (status != STATUS_OK)
-        return status;
-    if (!drop(fd, id))
-        return err_set_errno(err, errno, "remove kept item %s", id);
-    return file_sync_directory(fd, ".", err);
-}
-
 enum status recover_open(const char *folder, const char *id, int *ret_fd, struct err *err)
 {
     AUTO_FD int fd = -1;

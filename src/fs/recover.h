@@ -45,7 +45,4 @@ MUST_CHECK enum status recover_list(const char *folder, recover_fn *fn, void *co
 /* A descriptor for reading an item's bytes; the caller closes it. INVALID for what is no id, NOT_FOUND. */
 MUST_CHECK enum status recover_open(const char *folder, const char *id, int *ret_fd, struct err *err);
 
-/* Deletes an item, durably. */
-MUST_CHECK enum status recover_remove(const char *folder, const char *id, struct err *err);
-
 #endif

@@ -7,9 +7,8 @@
 
 #include <string.h>
 
-#define BATCH      64
-#define SYNC_MS    1000
-#define PAGE_BYTES 4096ull
+#define BATCH   64
+#define SYNC_MS 1000
 
 /* ---- the watcher ---- */
 

@@ -140,6 +140,7 @@ static bool joinable(const struct workspace *workspace)
     return !workspace->fresh && !workspace->ending && !atomic_load(&workspace->poisoned);
 }
 
+/* The newest that may be joined, or of any state. Table lock held. */
 static struct workspace *newest_of(struct fs *fs, int64_t document, bool any)
 {
     struct workspace *newest = NULL;
@@ -150,11 +151,6 @@ static struct workspace *newest_of(struct fs *fs, int64_t document, bool any)
             newest = each;
     }
     return newest;
-}
-
-struct workspace *workspace_newest(struct fs *fs, int64_t document)
-{
-    return newest_of(fs, document, false);
 }
 
 struct workspace *workspace_any(struct fs *fs, int64_t document)
@@ -180,7 +176,7 @@ enum status workspace_for(struct fs *fs, int64_t document, bool truncates, struc
 {
     struct workspace *found = NULL, *begun = NULL;
     fs_lock(fs);
-    found = truncates ? NULL : workspace_newest(fs, document);
+    found = truncates ? NULL : newest_of(fs, document, false);
     if (found)
         workspace_hold(found);
     fs_unlock(fs);

@@ -23,7 +23,6 @@ struct workspace {
     struct fs_handle *handles; /* those that are open on it */
     bool fresh;                /* begun for an O_TRUNC whose OPEN has not arrived: nobody else joins it */
     bool ending;               /* its bytes are being given up: nobody joins it any more */
-    bool locked;               /* a lock was taken on the document during this workspace: readers see it (S5) */
     bool unwalked;             /* opened past the kernel's node: publishing must be told for its name too */
     int64_t dir;               /* where it was opened, 0 where not known; for S6 and for messages */
     atomic_bool poisoned;      /* written under `lock`, read under either */
@@ -69,9 +68,9 @@ MUST_CHECK enum status workspace_begin(struct fs *fs, const struct workspace_sta
 MUST_CHECK enum status workspace_for(struct fs *fs, int64_t document, bool truncates, struct workspace **ret_workspace,
                                      struct err *err);
 
-/* The newest that may be joined, or NULL. Table lock held. */
-struct workspace *workspace_newest(struct fs *fs, int64_t document);
-/* The newest that there is, whatever its state: what the name of an unpublished file leads to. Table lock held. */
+/* The newest that there is, whatever its state: what the name of an unpublished file leads to; or NULL. Table lock
+ * held.
+ */
 struct workspace *workspace_any(struct fs *fs, int64_t document);
 
 /* Holding and letting go. The last to let go abandons what is left: publish or keep it before (publish.h). */

@@ -148,12 +148,3 @@ void lock_close(struct lock *lock)
         (void)close(lock->fd); /* nothing is written through it */
     lock->fd = -1;
 }
-
-enum status lock_held_elsewhere(struct lock *lock, bool *ret_held, struct err *err)
-{
-    struct flock wish = whole_file(F_WRLCK);
-    if (fcntl(lock->fd, F_OFD_GETLK, &wish))
-        return err_set_errno(err, errno, "ask for a file lock");
-    *ret_held = wish.l_type != F_UNLCK;
-    return STATUS_OK;
-}

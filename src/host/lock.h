@@ -45,9 +45,6 @@ void lock_release(struct lock *lock);
 /* Lets go of the lock and closes; a closed one is fine. */
 void lock_close(struct lock *lock);
 
-/* Whether anybody else holds a lock on the file, found without taking it. */
-MUST_CHECK enum status lock_held_elsewhere(struct lock *lock, bool *ret_held, struct err *err);
-
 /* `AUTO_LOCK struct lock gate = LOCK_CLOSED;` */
 #define AUTO_LOCK CLEANUP(lock_close)
 

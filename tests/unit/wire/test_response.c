@@ -122,10 +122,10 @@ static void malformed_values_are_absent(void **state)
                                                "Date: yesterday\nx-ms-is-hns-enabled: perhaps\n"
                                                "x-ms-error-code: \x01\x02\n");
     assert_false(response.has_length || response.has_md5 || response.has_crc64 || response.has_date ||
-                 response.has_hierarchical);
+                 response.hierarchical);
     assert_string_equal(response.error_code, "");
     response = read_lines("x-ms-is-hns-enabled: True\r\n");
-    assert_true(response.has_hierarchical && response.hierarchical);
+    assert_true(response.hierarchical);
 }
 
 static void odd_lines_do_no_harm(void **state)

@@ -40,7 +40,8 @@ bool etag_valid(const char *etag)
     return true;
 }
 
-bool crc64_parse(const char *text, uint64_t *ret_crc64)
+/* The 8 bytes of an Azure crc64, which are little-endian, in base64. */
+static bool crc64_parse(const char *text, uint64_t *ret_crc64)
 {
     uint8_t bytes[8];
     size_t len;
@@ -159,7 +160,6 @@ static void read_retry_after(struct reading *reading, const char *value)
 static void read_hierarchical(struct reading *reading, const char *value)
 {
     reading->response->hierarchical = !strcasecmp(value, "true");
-    reading->response->has_hierarchical = reading->response->hierarchical || !strcasecmp(value, "false");
 }
 
 static const struct {

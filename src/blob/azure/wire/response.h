@@ -25,7 +25,7 @@ struct wire_response {
     char error_code[64], request_id[64]; /* "" where not given */
     char copy_source_code[64];           /* x-ms-copy-source-error-code */
     char etag[LIMIT_ETAG_BYTES];         /* with its quotes */
-    bool has_length, has_range, has_md5, has_crc64, has_date, has_modified, has_retry_after, has_hierarchical;
+    bool has_length, has_range, has_md5, has_crc64, has_date, has_modified, has_retry_after;
     uint64_t length;                               /* Content-Length */
     uint64_t range_first, range_last, range_total; /* Content-Range: bytes FIRST-LAST/TOTAL */
     uint8_t md5[MD5_BYTES];                        /* Content-MD5 */
@@ -44,8 +44,5 @@ void meta_set(struct wire_meta *meta, const char *name, const char *value);
 
 /* Whether a value is an ETag that may go back into a header: in quotes, visible ASCII, weak ones not. */
 bool etag_valid(const char *etag);
-
-/* The 8 bytes of an Azure crc64, which are little-endian, in base64. */
-MUST_CHECK bool crc64_parse(const char *text, uint64_t *ret_crc64);
 
 #endif
