@@ -83,10 +83,10 @@ static enum status find_for_path(const struct resizing *resizing, struct workspa
     struct workspace *workspace = NULL;
     fs_lock(fs);
     struct wish *wish = wish_take(fs, tid);
-    if (wish && wish->document == resizing->key.document && wish->writes && !wish->truncates)
+    if (wish && !wish->missed && wish->document == resizing->key.document && wish->writes && !wish->truncates)
         workspace = TAKE(wish->workspace);
     fs_unlock(fs);
-    bool tried = !tid || wish;
+    bool tried = !tid || (wish && !wish->missed);
     wish_free(fs, wish);
     enum status status = workspace ? STATUS_OK : workspace_for(fs, resizing->key.document, false, &workspace, err);
     bool gone = status == STATUS_NOT_FOUND;

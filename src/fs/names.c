@@ -116,7 +116,10 @@ static enum status find_named(struct fs *fs, const struct fs_caller *caller, con
     for (int attempt = 0; attempt < LOOKS_MAX; attempt++) {
         *ret_changes = atomic_load(&fs->changes);
         status = view_lookup(fs->view, place->dir.document, &place->name, ret_row, NULL, err);
-        if (status != STATUS_OK || !S_ISREG(ret_row->mode) || wish_lead(fs, caller->tid, ret_row))
+        bool file = status == STATUS_OK && S_ISREG(ret_row->mode);
+        if (file || status == STATUS_NOT_FOUND)
+            wish_pass(fs, caller->tid, place->dir.document, &place->name, file);
+        if (!file || wish_lead(fs, caller->tid, ret_row))
             break;
     }
     return status;

@@ -284,8 +284,8 @@ static void take_wish(struct opening *opening, struct workspace **ret_workspace,
     struct fs *fs = opening->fs;
     fs_lock(fs);
     struct wish *wish = wish_take(fs, opening->caller->tid);
-    opening->tried = wish != NULL;
-    if (wish && wish->document == opening->key.document && wish->writes == opening->writes &&
+    opening->tried = wish && !wish->missed;
+    if (opening->tried && wish->document == opening->key.document && wish->writes == opening->writes &&
         wish->truncates == opening->truncates) {
         bool looked = opening->writes || (wish->node && wish->node->number == opening->key.number);
         if (looked || !wish->workspace) /* a reader that came without a LOOKUP is judged anew */
@@ -458,6 +458,7 @@ static enum status create_new(struct creation *creation, struct fs_entry *ret_en
 enum status fs_create(struct fs *fs, const struct fs_caller *caller, uint64_t parent, const char *name, uint32_t mode,
                       int flags, struct fs_entry *ret_entry, struct fs_opened *ret_opened, struct err *err)
 {
+    wish_end(fs, caller->tid);
     struct creation creation = {.opening = {.fs = fs, .caller = caller, .flags = flags}};
     struct opening *opening = &creation.opening;
     opening->writes = writes(flags);

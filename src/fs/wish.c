@@ -4,6 +4,8 @@
 #include "base/cleanup.h"
 #include "fs/workspace.h"
 
+#include <string.h>
+
 struct wish *wish_find(struct fs *fs, pid_t tid)
 {
     struct wish *wish = tid ? fs->wishes : NULL;
@@ -91,6 +93,35 @@ void wish_free(struct fs *fs, struct wish *wishes)
         let_go(fs, wish);
         free(wish);
     }
+}
+
+static bool is_at(const struct wish *wish, int64_t dir, const struct name *name)
+{
+    return wish->dir == dir && wish->name.len == name->len && memcmp(wish->name.bytes, name->bytes, name->len) == 0;
+}
+
+void wish_pass(struct fs *fs, pid_t tid, int64_t dir, const struct name *name, bool found)
+{
+    struct wish *ended = NULL;
+    fs_lock(fs);
+    struct wish *wish = wish_find(fs, tid);
+    if (wish && wish->dir && !is_at(wish, dir, name)) {
+        ended = wish_take(fs, tid);
+    } else if (wish) {
+        wish->dir = dir;
+        wish->name = *name;
+        wish->missed = !found;
+    }
+    fs_unlock(fs);
+    wish_free(fs, ended);
+}
+
+void wish_end(struct fs *fs, pid_t tid)
+{
+    fs_lock(fs);
+    struct wish *ended = wish_take(fs, tid);
+    fs_unlock(fs);
+    wish_free(fs, ended);
 }
 
 /* Where the document's reader or writer is to be led. What cannot be had the OPEN will find out. */

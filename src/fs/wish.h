@@ -4,7 +4,10 @@
  * path once more, and the LOOKUP of that thread is answered with the node that the wish names. The kernel tries again
  * only once, and whatever lies at the path by then must be openable: so each LOOKUP of the thread makes the wish one
  * for what it found (wish_lead), and the wish pins what it promised until the next OPEN or SETATTR of the thread, which
- * ends it, or for WISH_LIFE_MS. A thread has one wish at most. Protected by the table's lock.
+ * ends it, or for WISH_LIFE_MS. A walk may also end without any: at a name that is gone, or that CREATE makes. What the
+ * thread does later is no second try, and must not be answered with a workspace: so a LOOKUP of another file ends the
+ * wish, and an OPEN is no second try if the last LOOKUP found nothing. A thread has one wish at most. Protected by the
+ * table's lock.
  */
 #ifndef READYFS_FS_WISH_H
 #define READYFS_FS_WISH_H
@@ -21,7 +24,10 @@ struct wish {
     int64_t document;            /* that it leads to; 0 where what it asked for was gone */
     struct workspace *workspace; /* held; NULL where the Ready version is wished for */
     struct pin *pin;             /* owned: the Ready version that a LOOKUP was answered with */
-    struct node *node;           /* that a LOOKUP was answered with, counted in users; NULL before */
+    int64_t dir;                 /* where the last LOOKUP of a file was, 0 before; and which name in it */
+    struct name name;
+    bool missed;       /* it found nothing */
+    struct node *node; /* that a LOOKUP was answered with, counted in users; NULL before */
 };
 
 /* Notes a wish like `wish` for its thread, in place of an older one, and takes over its hold of the workspace.
@@ -30,6 +36,13 @@ MUST_CHECK enum status wish_note(struct fs *fs, const struct wish *wish, struct 
 
 /* The thread's wish, or NULL. */
 struct wish *wish_find(struct fs *fs, pid_t tid);
+
+/* A LOOKUP of the thread has found a file at the name, or nothing. Ends a wish that is for another name. The lock is
+ * not held. */
+void wish_pass(struct fs *fs, pid_t tid, int64_t dir, const struct name *name, bool found);
+
+/* Ends the thread's wish, if it has one. The lock is not held. */
+void wish_end(struct fs *fs, pid_t tid);
 
 /* Makes the thread's wish, if it has one, lead to the document that a LOOKUP of it has found: with a workspace, begun
  * at need, or with a pin of the version that is Ready now. False where the document was removed since it was found:

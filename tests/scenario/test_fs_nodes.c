@@ -259,6 +259,56 @@ static void a_second_try_survives_removal(void **state)
     }
 }
 
+/* The first try at a file that is removed then, so that the second walk finds nothing. */
+static void try_in_vain(struct bench *b, const char *name, int flags)
+{
+    struct opened opened = {0};
+    struct err err = {0};
+    kernel_put(&b->kernel, &b->self, name, "gone");
+    uint64_t node = kernel_node_of(&b->kernel, &b->other, name);
+    assert_int_equal(kernel_open_node(&b->kernel, &b->other, node, flags, &opened), STATUS_STALE);
+    OK(fs_unlink(b->kernel.fs, &b->self.caller, FS_ROOT, name, &err));
+    assert_int_equal(kernel_node_of(&b->kernel, &b->other, name), 0);
+}
+
+/* What a thread does after a walk that ended without an open is not the second try of that: another file is shown as it
+ * is, and opened by a walk of its own. */
+static void a_second_try_may_not_come(void **state)
+{
+    struct bench *b = *state;
+    struct opened opened = {0};
+    struct fs_entry entry;
+    kernel_put(&b->kernel, &b->self, "b", "there");
+    uint64_t known = kernel_node_of(&b->kernel, &b->other, "b");
+    try_in_vain(b, "a", O_WRONLY | O_TRUNC);
+    OK(kernel_look(&b->kernel, &b->other, "b", &entry));
+    assert_int_equal(entry.node, known);
+    assert_int_equal(entry.stat.st_size, 5);
+    try_in_vain(b, "a", O_WRONLY);
+    assert_int_equal(kernel_open_node(&b->kernel, &b->other, known, O_WRONLY, &opened), STATUS_STALE);
+    OK(kernel_open(&b->kernel, &b->other, "b", O_WRONLY, &opened));
+    assert_false(opened.file.direct_io);
+    OK(kernel_close(&b->kernel, &b->other, &opened));
+}
+
+/* Nor is it after CREATE, which ends the second try. */
+static void a_creation_ends_the_second_try(void **state)
+{
+    struct bench *b = *state;
+    struct opened made = {0}, opened = {0};
+    struct fs_entry entry;
+    struct err err = {0};
+    kernel_put(&b->kernel, &b->self, "b", "there");
+    try_in_vain(b, "a", O_WRONLY | O_CREAT);
+    OK(fs_create(b->kernel.fs, &b->other.caller, FS_ROOT, "a", 0644, O_WRONLY | O_CREAT, &entry, &made.file, &err));
+    OK(kernel_open(&b->kernel, &b->other, "b", O_RDWR, &opened));
+    assert_int_equal(opened.tries, 2);
+    assert_false(opened.file.direct_io);
+    OK(kernel_close(&b->kernel, &b->other, &opened));
+    OK(kernel_close(&b->kernel, &b->other, &made));
+    fs_forget(b->kernel.fs, entry.node, 1);
+}
+
 /* A version that only appends takes the node over: readers that are open see it grow. */
 static void an_append_takes_the_node_over(void **state)
 {
@@ -449,6 +499,8 @@ int main(void)
         TEST(the_second_try_is_always_accepted),
         TEST(a_second_try_at_another_document_is_accepted),
         TEST(a_second_try_survives_removal),
+        TEST(a_second_try_may_not_come),
+        TEST(a_creation_ends_the_second_try),
         TEST(an_append_takes_the_node_over),
         TEST(the_inode_number_stays),
         TEST(the_kernel_must_ask_while_there_is_a_workspace),
