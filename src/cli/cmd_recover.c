@@ -35,7 +35,7 @@ static void show(const json_t *rows)
     {
         (void)printf("%s  %10s  %s: %s", say_time(json_integer_value(json_object_get(row, "kept_at_ns")), when),
                      say_size((uint64_t)json_integer_value(json_object_get(row, "size")), size),
-                     say_json_text(row, "name", name), say_json_text(row, "reason", reason));
+                     say_json_quoted(row, "name", name), say_json_text(row, "reason", reason));
         if (json_object_get(row, "saved"))
             (void)printf("  -> %s", say_json_text(row, "saved", name));
         (void)putchar('\n');

@@ -123,7 +123,7 @@ static void show_rest(const struct gathering *gathering)
                          json_array_size(gathering->failures) - i);
             break;
         }
-        (void)printf("failure: %s: %s, %s\n", say_json_text(row, "name", name), say_json_text(row, "reason", reason),
+        (void)printf("failure: %s: %s, %s\n", say_json_quoted(row, "name", name), say_json_text(row, "reason", reason),
                      say_time(json_integer_value(json_object_get(row, "kept_at_ns")), when));
     }
     json_array_foreach(gathering->warnings, i, row)(void) printf("warning: %s\n", json_string_value(row));

@@ -127,6 +127,25 @@ const char *say_json_text(const json_t *object, const char *key, char ret_text[S
     return say_name(bytes, len, ret_text);
 }
 
+/* Quotes within quotes would have been escaped, and control bytes too. */
+static bool is_quoted(const char *text, size_t len)
+{
+    bool plain = len >= 2 && len < SAY_NAME_SIZE && text[0] == '"' && text[len - 1] == '"';
+    for (size_t i = 1; plain && i < len - 1; i++)
+        plain = text[i] != '"' && (unsigned char)text[i] >= ' ' && text[i] != 0x7f;
+    return plain;
+}
+
+const char *say_json_quoted(const json_t *object, const char *key, char ret_text[SAY_NAME_SIZE])
+{
+    const json_t *text = json_object_get(object, key);
+    size_t len = json_string_length(text);
+    if (!text || !is_quoted(json_string_value(text), len))
+        return say_json_text(object, key, ret_text);
+    memcpy(ret_text, json_string_value(text), len + 1);
+    return ret_text;
+}
+
 int say_flush(int code)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))

@@ -38,6 +38,9 @@ void say_json_bytes(json_t *object, const char *key, const char *bytes, size_t l
 /* The bytes that were set so, as they may be printed; "" where there are none. */
 const char *say_json_text(const json_t *object, const char *key, char ret_text[SAY_NAME_SIZE]);
 
+/* The same for what was quoted when it was written down, as the names in the recovery folder are: not quoted twice. */
+const char *say_json_quoted(const json_t *object, const char *key, char ret_text[SAY_NAME_SIZE]);
+
 /* Prints the object on stdout with a line feed and releases it. Returns `code`, or another where stdout is broken. */
 int say_json(json_t *object, int code);
 

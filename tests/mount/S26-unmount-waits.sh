@@ -46,7 +46,7 @@ not is_mounted "$T/m" || fail "it is still mounted"
 ask w write more
 [ "$answer" != ok ] || fail "a program writes on to a mount that is gone"
 done_with w
-is "kept bytes" "$(readyfs recover --list "$source" | grep -c unclosed)" 1
+is "kept bytes" "$(readyfs recover --list "$source" | grep -cF '  "unclosed": ')" 1
 
 start m
 kill -TERM "${mount_pid[m]}"
@@ -62,7 +62,7 @@ is "umount --force" $code 7
 ended m
 is "exit code of the daemon" $code 7
 done_with w
-is "kept bytes" "$(readyfs recover --list "$source" | grep -c forced)" 1
+is "kept bytes" "$(readyfs recover --list "$source" | grep -cF '  "forced": ')" 1
 
 # A namespace that was made meanwhile holds a copy: while a program reads there it is waited for, and no longer.
 if [ "$(id -u)" = 0 ] && unshare --mount true 2>/dev/null; then
