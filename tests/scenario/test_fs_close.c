@@ -4,36 +4,9 @@
  * Goal: S1, S2, S4, S6, S7, S8, S9, S17, S18, S29 above a real catalogue, without a kernel. Method: the test sends what
  * the kernel sends, to a mount over the memory store, whose calls fail at command.
  */
-#include "scenario/fs_kernel.h"
+#include "scenario/fs_bench.h"
 
 #include <pthread.h>
-
-struct bench {
-    struct lab lab;
-    struct kernel kernel;
-    struct program self, other;
-};
-
-static int begin(void **state)
-{
-    struct bench *bench = calloc(1, sizeof *bench);
-    lab_open(&bench->lab, "memory");
-    kernel_mount(&bench->kernel, &bench->lab);
-    bench->self = program_self();
-    bench->other = program_other();
-    *state = bench;
-    return 0;
-}
-
-static int end(void **state)
-{
-    struct bench *bench = *state;
-    kernel_unmount(&bench->kernel);
-    program_end(&bench->other);
-    lab_done(&bench->lab);
-    free(bench);
-    return 0;
-}
 
 /* S2: written, closed, there; one exchange. */
 static void a_closed_file_is_ready(void **state)

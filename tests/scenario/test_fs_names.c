@@ -4,37 +4,10 @@
  * Goal: S1, S13, S14, S20, S21 and attributes of what is no file, above a real catalogue. Method: the test sends what
  * the kernel sends; the store refuses at command.
  */
-#include "scenario/fs_kernel.h"
+#include "scenario/fs_bench.h"
 
 #include <linux/fs.h>
 #include <sys/xattr.h>
-
-struct bench {
-    struct lab lab;
-    struct kernel kernel;
-    struct program self, other;
-};
-
-static int begin(void **state)
-{
-    struct bench *bench = calloc(1, sizeof *bench);
-    lab_open(&bench->lab, "memory");
-    kernel_mount(&bench->kernel, &bench->lab);
-    bench->self = program_self();
-    bench->other = program_other();
-    *state = bench;
-    return 0;
-}
-
-static int end(void **state)
-{
-    struct bench *bench = *state;
-    kernel_unmount(&bench->kernel);
-    program_end(&bench->other);
-    lab_done(&bench->lab);
-    free(bench);
-    return 0;
-}
 
 static enum status move(struct bench *b, const char *from, const char *to, unsigned flags)
 {

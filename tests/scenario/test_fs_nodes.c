@@ -5,34 +5,7 @@
  * opens without a walk, callers from elsewhere, a truncating open's workspace, growth by append, timeouts, what is told
  * to other nodes. Method: the test sends what the kernel sends, above a real catalogue.
  */
-#include "scenario/fs_kernel.h"
-
-struct bench {
-    struct lab lab;
-    struct kernel kernel;
-    struct program self, other;
-};
-
-static int begin(void **state)
-{
-    struct bench *bench = calloc(1, sizeof *bench);
-    lab_open(&bench->lab, "memory");
-    kernel_mount(&bench->kernel, &bench->lab);
-    bench->self = program_self();
-    bench->other = program_other();
-    *state = bench;
-    return 0;
-}
-
-static int end(void **state)
-{
-    struct bench *bench = *state;
-    kernel_unmount(&bench->kernel);
-    program_end(&bench->other);
-    lab_done(&bench->lab);
-    free(bench);
-    return 0;
-}
+#include "scenario/fs_bench.h"
 
 /* S3, S5: while it is rewritten the name leads to the Ready version; an open reader keeps its own to the end. */
 static void readers_and_writers_have_nodes_of_their_own(void **state)
