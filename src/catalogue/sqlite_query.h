@@ -59,13 +59,13 @@ void query_blob(struct query *query, const void *bytes, size_t len); /* NULL byt
 void query_name(struct query *query, const struct name *name);       /* an empty name becomes NULL */
 
 /* The next row: OK; NOT_FOUND, without a message, when there is none (any more). */
-enum status query_step(struct query *query);
+MUST_CHECK enum status query_step(struct query *query);
 
 /* To the end, for a statement that changes rows; how many in ret_changes (may be NULL). */
-enum status query_run(struct query *query, int64_t *ret_changes);
+MUST_CHECK enum status query_run(struct query *query, int64_t *ret_changes);
 
 /* The same where exactly one row must be there: NOT_FOUND when none was. */
-enum status query_run_one(struct query *query);
+MUST_CHECK enum status query_run_one(struct query *query);
 
 int64_t query_column_int(struct query *query, int64_t min, int64_t max);
 uint64_t query_column_uint(struct query *query);
@@ -78,6 +78,6 @@ void query_column_name(struct query *query, struct name *ret_name); /* NULL is t
 const void *query_column_blob(struct query *query, size_t len_max, size_t *ret_len);
 
 /* OK when everything read of the row was well-formed, else CORRUPT; `what` names the row. */
-enum status query_read(struct query *query, const char *what);
+MUST_CHECK enum status query_read(struct query *query, const char *what);
 
 #endif

@@ -6,6 +6,8 @@
 #ifndef READYFS_FS_PROCFS_H
 #define READYFS_FS_PROCFS_H
 
+#include "base/err.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -17,10 +19,10 @@ struct procfs_stat {
 };
 
 /* Pure: reads them from the text; the command's name may hold anything, parentheses too. False when it is no stat. */
-bool procfs_parse_stat(const char *text, struct procfs_stat *ret_stat);
+MUST_CHECK bool procfs_parse_stat(const char *text, struct procfs_stat *ret_stat);
 
 /* Pure: the number behind "key:" in the text of /proc/TID/status, in `base` 10 or 16. False when there is none. */
-bool procfs_parse_status(const char *text, const char *key, int base, uint64_t *ret_value);
+MUST_CHECK bool procfs_parse_status(const char *text, const char *key, int base, uint64_t *ret_value);
 
 /* Pure, the rule of S29: a task that is exiting because of a signal. The exit code reads 0 where we may not look
  * (`readable` false: another user's task, or one that changed its user); then PF_SIGNALED must tell. It alone misleads,

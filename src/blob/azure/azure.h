@@ -52,41 +52,43 @@ MUST_CHECK enum status azure_perform_plain(struct azure *azure, const struct cal
                                            struct wire_response *ret_response, struct err *err);
 
 /* A missing container is no missing blob: NOT_FOUND for it becomes IO where NOT_FOUND would mean "the blob is gone". */
-enum status azure_blob_absent(enum status status, const struct wire_response *response, struct err *err);
+MUST_CHECK enum status azure_blob_absent(enum status status, const struct wire_response *response, struct err *err);
 
 /* HTTP's seconds of the store's clock. */
 int64_t azure_now_s(const struct azure *azure);
 
-enum status azure_put(struct blob_store *store, const struct call *call, const char *name, const void *bytes,
-                      size_t len, uint64_t crc64, const struct blob_about *about, struct blob_facts *ret_facts,
-                      struct err *err);
-enum status azure_stage(struct blob_store *store, const struct call *call, const char *name,
-                        const struct blob_block *block, const void *bytes, uint64_t crc64, struct err *err);
-enum status azure_stage_from(struct blob_store *store, const struct call *call, const char *name,
-                             const struct blob_block *block, const char *source, const char *source_etag,
-                             uint64_t source_offset, uint64_t *ret_crc64, struct err *err);
-enum status azure_commit(struct blob_store *store, const struct call *call, const char *name,
-                         const struct blob_block *blocks, size_t count, const struct blob_about *about,
-                         struct blob_facts *ret_facts, struct err *err);
-enum status azure_unstage(struct blob_store *store, const struct call *call, const char *name,
-                          const struct blob_about *about, struct err *err);
-enum status azure_control_write(struct blob_store *store, const struct call *call, const char *name, const char *text,
-                                const char *etag, char ret_etag[LIMIT_ETAG_BYTES], struct err *err);
+MUST_CHECK enum status azure_put(struct blob_store *store, const struct call *call, const char *name, const void *bytes,
+                                 size_t len, uint64_t crc64, const struct blob_about *about,
+                                 struct blob_facts *ret_facts, struct err *err);
+MUST_CHECK enum status azure_stage(struct blob_store *store, const struct call *call, const char *name,
+                                   const struct blob_block *block, const void *bytes, uint64_t crc64, struct err *err);
+MUST_CHECK enum status azure_stage_from(struct blob_store *store, const struct call *call, const char *name,
+                                        const struct blob_block *block, const char *source, const char *source_etag,
+                                        uint64_t source_offset, uint64_t *ret_crc64, struct err *err);
+MUST_CHECK enum status azure_commit(struct blob_store *store, const struct call *call, const char *name,
+                                    const struct blob_block *blocks, size_t count, const struct blob_about *about,
+                                    struct blob_facts *ret_facts, struct err *err);
+MUST_CHECK enum status azure_unstage(struct blob_store *store, const struct call *call, const char *name,
+                                     const struct blob_about *about, struct err *err);
+MUST_CHECK enum status azure_control_write(struct blob_store *store, const struct call *call, const char *name,
+                                           const char *text, const char *etag, char ret_etag[LIMIT_ETAG_BYTES],
+                                           struct err *err);
 
-enum status azure_stat(struct blob_store *store, const struct call *call, const char *name,
-                       struct blob_facts *ret_facts, struct err *err);
-enum status azure_read(struct blob_store *store, const struct call *call, const char *name, const char *etag,
-                       uint64_t offset, void *ret_bytes, size_t len, struct err *err);
-enum status azure_list(struct blob_store *store, const struct call *call, const char *prefix, blob_list_fn *fn,
-                       void *context, struct err *err);
-enum status azure_control_read(struct blob_store *store, const struct call *call, const char *name, char *ret_text,
-                               size_t capacity, char ret_etag[LIMIT_ETAG_BYTES], struct err *err);
+MUST_CHECK enum status azure_stat(struct blob_store *store, const struct call *call, const char *name,
+                                  struct blob_facts *ret_facts, struct err *err);
+MUST_CHECK enum status azure_read(struct blob_store *store, const struct call *call, const char *name, const char *etag,
+                                  uint64_t offset, void *ret_bytes, size_t len, struct err *err);
+MUST_CHECK enum status azure_list(struct blob_store *store, const struct call *call, const char *prefix,
+                                  blob_list_fn *fn, void *context, struct err *err);
+MUST_CHECK enum status azure_control_read(struct blob_store *store, const struct call *call, const char *name,
+                                          char *ret_text, size_t capacity, char ret_etag[LIMIT_ETAG_BYTES],
+                                          struct err *err);
 
-enum status azure_remove(struct blob_store *store, const struct call *call, const char *name, enum blob_guard guard,
-                         const char *etag, struct err *err);
-enum status azure_tag_committed(struct blob_store *store, const struct call *call, const char *name, int64_t number,
-                                struct err *err);
-enum status azure_tag_get(struct blob_store *store, const struct call *call, const char *name, enum blob_tag *ret_tag,
-                          struct err *err);
+MUST_CHECK enum status azure_remove(struct blob_store *store, const struct call *call, const char *name,
+                                    enum blob_guard guard, const char *etag, struct err *err);
+MUST_CHECK enum status azure_tag_committed(struct blob_store *store, const struct call *call, const char *name,
+                                           int64_t number, struct err *err);
+MUST_CHECK enum status azure_tag_get(struct blob_store *store, const struct call *call, const char *name,
+                                     enum blob_tag *ret_tag, struct err *err);
 
 #endif

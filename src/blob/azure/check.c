@@ -108,7 +108,7 @@ static enum status tell_put_refused(struct azure *azure, const struct call *call
     if (probe_put(azure, call, name, false, &facts, NULL) != STATUS_OK)
         return status;
     /* The probe without tags was ours; should its removal fail, it is harmless and says so itself. */
-    (void)azure_remove(&azure->store, call, name, GUARD_ETAG, facts.etag, NULL);
+    IGNORE(azure_remove(&azure->store, call, name, GUARD_ETAG, facts.etag, NULL));
     (void)err_context(err, "blob tags are refused");
     (void)err_hint(err, "%s", tags_hint);
     return status;

@@ -49,7 +49,7 @@ MUST_CHECK enum status credential_from_connection_string(const char *text, struc
                                                          char *ret_endpoint, size_t endpoint_size, struct err *err);
 
 /* When a shared access signature ends. False where it does not say (a stored policy does) or is none. */
-bool credential_expiry(const struct credential *credential, int64_t *ret_utc_s);
+MUST_CHECK bool credential_expiry(const struct credential *credential, int64_t *ret_utc_s);
 
 /* The letters of its permissions, "" where it does not say or is none. */
 void credential_permissions(const struct credential *credential, char *ret_letters, size_t size);
