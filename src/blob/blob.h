@@ -96,72 +96,74 @@ struct blob_ops {
     /* Creates `name` with the whole content in one exchange, if absent (P3). `crc64` is the content's; the store checks
      * it against what arrived (P4) and refuses with CORRUPT otherwise. DONE: ret_facts holds the new ETag and the size.
      * EXISTS: a blob is there (whose, the caller must look). UNKNOWN: it may be there now or later. */
-    enum status (*put)(struct blob_store *store, const struct call *call, const char *name, const void *bytes,
-                       size_t len, uint64_t crc64, const struct blob_about *about, struct blob_facts *ret_facts,
-                       struct err *err);
+    MUST_CHECK enum status (*put)(struct blob_store *store, const struct call *call, const char *name,
+                                  const void *bytes, size_t len, uint64_t crc64, const struct blob_about *about,
+                                  struct blob_facts *ret_facts, struct err *err);
 
     /* Stages one block of an upload to `name`, checked against `crc64`. Idempotent: the same id always brings the same
      * bytes, and the store repeats it by itself within the deadline. UNKNOWN when it may still arrive. */
-    enum status (*stage)(struct blob_store *store, const struct call *call, const char *name,
-                         const struct blob_block *block, const void *bytes, uint64_t crc64, struct err *err);
+    MUST_CHECK enum status (*stage)(struct blob_store *store, const struct call *call, const char *name,
+                                    const struct blob_block *block, const void *bytes, uint64_t crc64, struct err *err);
 
     /* Stages a block as a copy of source[source_offset, +block->len) on the server, if the source still has
      * `source_etag`. UNSUPPORTED where it cannot: the caller sends the bytes instead. NULL where capabilities say no.
      */
-    enum status (*stage_from)(struct blob_store *store, const struct call *call, const char *name,
-                              const struct blob_block *block, const char *source, const char *source_etag,
-                              uint64_t source_offset, uint64_t *ret_crc64, struct err *err);
+    MUST_CHECK enum status (*stage_from)(struct blob_store *store, const struct call *call, const char *name,
+                                         const struct blob_block *block, const char *source, const char *source_etag,
+                                         uint64_t source_offset, uint64_t *ret_crc64, struct err *err);
 
     /* Makes the staged blocks the content of `name`, if absent (P3), in this order; they lie one behind the other, from
      * offset 0. None make an empty blob. EXISTS, UNKNOWN as in put. INVALID: a block of the list is not staged. A
      * refused commit leaves the staged blocks as they were; one that is done drops those that it did not name. */
-    enum status (*commit)(struct blob_store *store, const struct call *call, const char *name,
-                          const struct blob_block *blocks, size_t count, const struct blob_about *about,
-                          struct blob_facts *ret_facts, struct err *err);
+    MUST_CHECK enum status (*commit)(struct blob_store *store, const struct call *call, const char *name,
+                                     const struct blob_block *blocks, size_t count, const struct blob_about *about,
+                                     struct blob_facts *ret_facts, struct err *err);
 
     /* Throws staged blocks of a name that was never committed away, as far as the store can. Idempotent. A store that
      * must commit an empty blob to do so gives it `about` (the token above all), so that a crash in between leaves
      * something that the sweeper knows as ours. EXISTS: a blob is there, and was left alone. */
-    enum status (*unstage)(struct blob_store *store, const struct call *call, const char *name,
-                           const struct blob_about *about, struct err *err);
+    MUST_CHECK enum status (*unstage)(struct blob_store *store, const struct call *call, const char *name,
+                                      const struct blob_about *about, struct err *err);
 
     /* NOT_FOUND when absent (uncommitted blocks alone are absent). Repeated by the store within the deadline. */
-    enum status (*stat)(struct blob_store *store, const struct call *call, const char *name,
-                        struct blob_facts *ret_facts, struct err *err);
+    MUST_CHECK enum status (*stat)(struct blob_store *store, const struct call *call, const char *name,
+                                   struct blob_facts *ret_facts, struct err *err);
 
     /* Reads exactly [offset, offset+len) (len > 0, within the blob), if the blob has `etag`. Anything else than exactly
      * these bytes is an error: NOT_FOUND, CONDITION (another ETag), CORRUPT (wrong length or range). */
-    enum status (*read)(struct blob_store *store, const struct call *call, const char *name, const char *etag,
-                        uint64_t offset, void *ret_bytes, size_t len, struct err *err);
+    MUST_CHECK enum status (*read)(struct blob_store *store, const struct call *call, const char *name,
+                                   const char *etag, uint64_t offset, void *ret_bytes, size_t len, struct err *err);
 
     /* Deletes under a guard. NOT_FOUND: was gone already. CONDITION: the guard did not hold, the blob stays. LEASED:
      * lease, immutability or snapshots. UNKNOWN: may be gone now or later (harmless: names are never reused). */
-    enum status (*remove)(struct blob_store *store, const struct call *call, const char *name, enum blob_guard guard,
-                          const char *etag, struct err *err);
+    MUST_CHECK enum status (*remove)(struct blob_store *store, const struct call *call, const char *name,
+                                     enum blob_guard guard, const char *etag, struct err *err);
 
     /* Sets the tags: state=committed and number=`number`. Idempotent, repeated by the store. UNSUPPORTED without tags.
      */
-    enum status (*tag_committed)(struct blob_store *store, const struct call *call, const char *name, int64_t number,
-                                 struct err *err);
+    MUST_CHECK enum status (*tag_committed)(struct blob_store *store, const struct call *call, const char *name,
+                                            int64_t number, struct err *err);
 
     /* Reads the tag. */
-    enum status (*tag_get)(struct blob_store *store, const struct call *call, const char *name, enum blob_tag *ret_tag,
-                           struct err *err);
+    MUST_CHECK enum status (*tag_get)(struct blob_store *store, const struct call *call, const char *name,
+                                      enum blob_tag *ret_tag, struct err *err);
 
     /* Calls fn for every blob whose name begins with `prefix`, in the store's order; with uncommitted ones too. For
      * audits alone (P13). */
-    enum status (*list)(struct blob_store *store, const struct call *call, const char *prefix, blob_list_fn *fn,
-                        void *context, struct err *err);
+    MUST_CHECK enum status (*list)(struct blob_store *store, const struct call *call, const char *prefix,
+                                   blob_list_fn *fn, void *context, struct err *err);
 
     /* The control blob, a small text that is overwritten under its ETag. NOT_FOUND; a text that does not fit `capacity`
      * with its NUL is CORRUPT. */
-    enum status (*control_read)(struct blob_store *store, const struct call *call, const char *name, char *ret_text,
-                                size_t capacity, char ret_etag[LIMIT_ETAG_BYTES], struct err *err);
+    MUST_CHECK enum status (*control_read)(struct blob_store *store, const struct call *call, const char *name,
+                                           char *ret_text, size_t capacity, char ret_etag[LIMIT_ETAG_BYTES],
+                                           struct err *err);
 
     /* Creates it (etag NULL: if absent) or replaces the one with `etag`, durably. EXISTS or CONDITION when somebody was
      * faster; CONDITION too when there is none to replace. */
-    enum status (*control_write)(struct blob_store *store, const struct call *call, const char *name, const char *text,
-                                 const char *etag, char ret_etag[LIMIT_ETAG_BYTES], struct err *err);
+    MUST_CHECK enum status (*control_write)(struct blob_store *store, const struct call *call, const char *name,
+                                            const char *text, const char *etag, char ret_etag[LIMIT_ETAG_BYTES],
+                                            struct err *err);
 
     /* Frees the store. Nobody else uses it any more. */
     void (*close)(struct blob_store *store);

@@ -133,148 +133,160 @@ struct catalogue_ops {
     /* -- transactions -- */
 
     /* A snapshot for reading. Never waits for writers. */
-    enum status (*read_begin)(struct catalogue *catalogue, struct catalogue_txn **ret_txn, struct err *err);
+    MUST_CHECK enum status (*read_begin)(struct catalogue *catalogue, struct catalogue_txn **ret_txn, struct err *err);
 
     /* The writer's turn. BUSY after `deadline_ms` at the gate; READ_ONLY for a catalogue opened so; NO_SPACE; IO. */
-    enum status (*write_begin)(struct catalogue *catalogue, enum durability durability, int64_t deadline_ms,
-                               struct catalogue_txn **ret_txn, struct err *err);
+    MUST_CHECK enum status (*write_begin)(struct catalogue *catalogue, enum durability durability, int64_t deadline_ms,
+                                          struct catalogue_txn **ret_txn, struct err *err);
 
     /* A nested part that can be taken back alone; one level. */
-    enum status (*savepoint)(struct catalogue_txn *txn, struct err *err);
-    enum status (*savepoint_release)(struct catalogue_txn *txn, struct err *err);
-    enum status (*savepoint_rollback)(struct catalogue_txn *txn, struct err *err);
+    MUST_CHECK enum status (*savepoint)(struct catalogue_txn *txn, struct err *err);
+    MUST_CHECK enum status (*savepoint_release)(struct catalogue_txn *txn, struct err *err);
+    MUST_CHECK enum status (*savepoint_rollback)(struct catalogue_txn *txn, struct err *err);
 
     /* Ends the transaction and frees it, whatever the outcome. OK; a refusal: nothing was changed (NO_SPACE, BUSY);
      * UNKNOWN: it may be visible and durable now, later, or never. */
-    enum status (*commit)(struct catalogue_txn *txn, struct err *err);
+    MUST_CHECK enum status (*commit)(struct catalogue_txn *txn, struct err *err);
 
     /* Takes everything back and frees it. Also ends a reading transaction. NULL is fine. */
     void (*abort)(struct catalogue_txn *txn);
 
     /* Everything committed so far is synced when this returns OK. After a failure nothing counts as synced (P6). */
-    enum status (*sync)(struct catalogue *catalogue, struct err *err);
+    MUST_CHECK enum status (*sync)(struct catalogue *catalogue, struct err *err);
 
     /* After a commit or sync with an unknown outcome: closes every connection, opens anew, rewrites the log (P6). No
      * transaction may be open in this process. OK: what is visible now is durable. */
-    enum status (*reopen)(struct catalogue *catalogue, struct err *err);
+    MUST_CHECK enum status (*reopen)(struct catalogue *catalogue, struct err *err);
 
     /* A number that moves whenever another connection, of this process or another, has committed, and with reopen. A
      * few microseconds. Any thread. */
-    enum status (*data_version)(struct catalogue *catalogue, uint64_t *ret_version, struct err *err);
+    MUST_CHECK enum status (*data_version)(struct catalogue *catalogue, uint64_t *ret_version, struct err *err);
 
     /* IO with one clear line once the file under the catalogue was unlinked or replaced. Cheap enough for each
      * heartbeat. */
-    enum status (*check_place)(struct catalogue *catalogue, struct err *err);
+    MUST_CHECK enum status (*check_place)(struct catalogue *catalogue, struct err *err);
 
     /* -- documents -- */
-    enum status (*document_get)(struct catalogue_txn *txn, int64_t id, struct document_row *ret_row, struct err *err);
-    enum status (*document_insert)(struct catalogue_txn *txn, const struct document_row *row, const char *target,
-                                   int64_t *ret_id, struct err *err);
-    enum status (*document_update)(struct catalogue_txn *txn, const struct document_row *row, struct err *err);
-    enum status (*document_delete)(struct catalogue_txn *txn, int64_t id, struct err *err); /* and its xattrs */
+    MUST_CHECK enum status (*document_get)(struct catalogue_txn *txn, int64_t id, struct document_row *ret_row,
+                                           struct err *err);
+    MUST_CHECK enum status (*document_insert)(struct catalogue_txn *txn, const struct document_row *row,
+                                              const char *target, int64_t *ret_id, struct err *err);
+    MUST_CHECK enum status (*document_update)(struct catalogue_txn *txn, const struct document_row *row,
+                                              struct err *err);
+    MUST_CHECK enum status (*document_delete)(struct catalogue_txn *txn, int64_t id,
+                                              struct err *err); /* and its xattrs */
     /* A symlink's target; ret_target has LIMIT_TARGET_BYTES + 1 bytes. */
-    enum status (*document_target)(struct catalogue_txn *txn, int64_t id, char *ret_target, struct err *err);
+    MUST_CHECK enum status (*document_target)(struct catalogue_txn *txn, int64_t id, char *ret_target, struct err *err);
 
     /* -- entries -- */
-    enum status (*entry_get)(struct catalogue_txn *txn, int64_t dir, const struct name *name, struct entry_row *ret_row,
-                             struct err *err);
-    enum status (*entry_insert)(struct catalogue_txn *txn, const struct entry_row *row, int64_t *ret_cookie,
-                                struct err *err);
+    MUST_CHECK enum status (*entry_get)(struct catalogue_txn *txn, int64_t dir, const struct name *name,
+                                        struct entry_row *ret_row, struct err *err);
+    MUST_CHECK enum status (*entry_insert)(struct catalogue_txn *txn, const struct entry_row *row, int64_t *ret_cookie,
+                                           struct err *err);
     /* Dir, name, document and reserved of the entry with row->cookie. */
-    enum status (*entry_update)(struct catalogue_txn *txn, const struct entry_row *row, struct err *err);
-    enum status (*entry_delete)(struct catalogue_txn *txn, int64_t cookie, struct err *err); /* and its holders */
+    MUST_CHECK enum status (*entry_update)(struct catalogue_txn *txn, const struct entry_row *row, struct err *err);
+    MUST_CHECK enum status (*entry_delete)(struct catalogue_txn *txn, int64_t cookie,
+                                           struct err *err); /* and its holders */
     /* The entries of `dir` with a cookie greater than `after`, in that order, at most `capacity`; reserved ones too. */
-    enum status (*entry_list)(struct catalogue_txn *txn, int64_t dir, int64_t after, struct entry_row *ret_rows,
-                              struct document_row *ret_documents /* may be NULL */, size_t capacity, size_t *ret_count,
-                              struct err *err);
+    MUST_CHECK enum status (*entry_list)(struct catalogue_txn *txn, int64_t dir, int64_t after,
+                                         struct entry_row *ret_rows,
+                                         struct document_row *ret_documents /* may be NULL */, size_t capacity,
+                                         size_t *ret_count, struct err *err);
     /* The entries that lead to a document, in the order of cookie, beginning after `after`. */
-    enum status (*entry_of)(struct catalogue_txn *txn, int64_t document, int64_t after, struct entry_row *ret_rows,
-                            size_t capacity, size_t *ret_count, struct err *err);
+    MUST_CHECK enum status (*entry_of)(struct catalogue_txn *txn, int64_t document, int64_t after,
+                                       struct entry_row *ret_rows, size_t capacity, size_t *ret_count, struct err *err);
 
     /* -- holders of reserved entries -- */
-    enum status (*holder_add)(struct catalogue_txn *txn, int64_t cookie, int64_t session,
-                              struct err *err); /* idempotent */
-    enum status (*holder_remove)(struct catalogue_txn *txn, int64_t cookie, int64_t session, struct err *err);
-    enum status (*holder_list)(struct catalogue_txn *txn, int64_t cookie, int64_t *ret_sessions, size_t capacity,
-                               size_t *ret_count, struct err *err);
+    MUST_CHECK enum status (*holder_add)(struct catalogue_txn *txn, int64_t cookie, int64_t session,
+                                         struct err *err); /* idempotent */
+    MUST_CHECK enum status (*holder_remove)(struct catalogue_txn *txn, int64_t cookie, int64_t session,
+                                            struct err *err);
+    MUST_CHECK enum status (*holder_list)(struct catalogue_txn *txn, int64_t cookie, int64_t *ret_sessions,
+                                          size_t capacity, size_t *ret_count, struct err *err);
     /* The reserved entries that a session holds, after a cookie. */
-    enum status (*holder_of)(struct catalogue_txn *txn, int64_t session, int64_t after, int64_t *ret_cookies,
-                             size_t capacity, size_t *ret_count, struct err *err);
-    enum status (*entry_at)(struct catalogue_txn *txn, int64_t cookie, struct entry_row *ret_row, struct err *err);
+    MUST_CHECK enum status (*holder_of)(struct catalogue_txn *txn, int64_t session, int64_t after, int64_t *ret_cookies,
+                                        size_t capacity, size_t *ret_count, struct err *err);
+    MUST_CHECK enum status (*entry_at)(struct catalogue_txn *txn, int64_t cookie, struct entry_row *ret_row,
+                                       struct err *err);
 
     /* -- versions -- */
-    enum status (*version_get)(struct catalogue_txn *txn, int64_t id, bool with_digests, struct version_row *ret_row,
-                               struct err *err);
-    enum status (*version_of_blob)(struct catalogue_txn *txn, const char *blob, struct version_row *ret_row,
-                                   struct err *err);
-    enum status (*version_insert)(struct catalogue_txn *txn, const struct version_row *row, int64_t *ret_id,
-                                  struct err *err);
+    MUST_CHECK enum status (*version_get)(struct catalogue_txn *txn, int64_t id, bool with_digests,
+                                          struct version_row *ret_row, struct err *err);
+    MUST_CHECK enum status (*version_of_blob)(struct catalogue_txn *txn, const char *blob, struct version_row *ret_row,
+                                              struct err *err);
+    MUST_CHECK enum status (*version_insert)(struct catalogue_txn *txn, const struct version_row *row, int64_t *ret_id,
+                                             struct err *err);
     /* Writes every column but id, and but blob and token, which never change (P2); the digests only where row->digests
      * is not NULL. `expected` guards the state: CONDITION when the row has another by now. */
-    enum status (*version_update)(struct catalogue_txn *txn, const struct version_row *row, enum version_state expected,
-                                  struct err *err);
-    enum status (*version_delete)(struct catalogue_txn *txn, int64_t id, struct err *err);
-    enum status (*version_list)(struct catalogue_txn *txn, const struct version_filter *filter,
-                                struct version_row *ret_rows, size_t capacity, size_t *ret_count, struct err *err);
-    enum status (*count)(struct catalogue_txn *txn, struct version_counts *ret_counts, struct err *err);
+    MUST_CHECK enum status (*version_update)(struct catalogue_txn *txn, const struct version_row *row,
+                                             enum version_state expected, struct err *err);
+    MUST_CHECK enum status (*version_delete)(struct catalogue_txn *txn, int64_t id, struct err *err);
+    MUST_CHECK enum status (*version_list)(struct catalogue_txn *txn, const struct version_filter *filter,
+                                           struct version_row *ret_rows, size_t capacity, size_t *ret_count,
+                                           struct err *err);
+    MUST_CHECK enum status (*count)(struct catalogue_txn *txn, struct version_counts *ret_counts, struct err *err);
 
     /* -- sessions -- */
-    enum status (*session_insert)(struct catalogue_txn *txn, const struct session_row *row, int64_t *ret_id,
-                                  struct err *err);
-    enum status (*session_get)(struct catalogue_txn *txn, int64_t id, struct session_row *ret_row, struct err *err);
-    enum status (*session_update)(struct catalogue_txn *txn, const struct session_row *row, struct err *err);
-    enum status (*session_delete)(struct catalogue_txn *txn, int64_t id, struct err *err);
-    enum status (*session_list)(struct catalogue_txn *txn, int64_t after, struct session_row *ret_rows, size_t capacity,
-                                size_t *ret_count, struct err *err);
+    MUST_CHECK enum status (*session_insert)(struct catalogue_txn *txn, const struct session_row *row, int64_t *ret_id,
+                                             struct err *err);
+    MUST_CHECK enum status (*session_get)(struct catalogue_txn *txn, int64_t id, struct session_row *ret_row,
+                                          struct err *err);
+    MUST_CHECK enum status (*session_update)(struct catalogue_txn *txn, const struct session_row *row, struct err *err);
+    MUST_CHECK enum status (*session_delete)(struct catalogue_txn *txn, int64_t id, struct err *err);
+    MUST_CHECK enum status (*session_list)(struct catalogue_txn *txn, int64_t after, struct session_row *ret_rows,
+                                           size_t capacity, size_t *ret_count, struct err *err);
 
     /* The proof of life of a session. lock_take creates and locks it for the life of this process (call it inside the
      * write transaction that inserts the row); lock_probe tells whether the owner is gone and, if so, holds the lock
      * until lock_bury (inside a write transaction, after the row is fenced or absent) or lock_release. BUSY: the owner
      * lives, or another thread is just burying it. A lock made in a transaction that comes to nothing goes with it. */
-    enum status (*lock_take)(struct catalogue_txn *txn, int64_t session, struct err *err);
-    enum status (*lock_probe)(struct catalogue *catalogue, int64_t session, struct err *err);
+    MUST_CHECK enum status (*lock_take)(struct catalogue_txn *txn, int64_t session, struct err *err);
+    MUST_CHECK enum status (*lock_probe)(struct catalogue *catalogue, int64_t session, struct err *err);
     void (*lock_release)(struct catalogue *catalogue, int64_t session);
     void (*lock_bury)(struct catalogue_txn *txn, int64_t session);
 
     /* -- sequence, change log, meta -- */
-    enum status (*seq_now)(struct catalogue_txn *txn, int64_t *ret_seq, struct err *err);
-    enum status (*seq_next)(struct catalogue_txn *txn, int64_t *ret_seq, struct err *err); /* in a write transaction */
-    enum status (*change_add)(struct catalogue_txn *txn, const struct change_row *row, struct err *err);
+    MUST_CHECK enum status (*seq_now)(struct catalogue_txn *txn, int64_t *ret_seq, struct err *err);
+    MUST_CHECK enum status (*seq_next)(struct catalogue_txn *txn, int64_t *ret_seq,
+                                       struct err *err); /* in a write transaction */
+    MUST_CHECK enum status (*change_add)(struct catalogue_txn *txn, const struct change_row *row, struct err *err);
     /* After `seq`, in order, whole commits only: go on after the last row's seq until there are none. RANGE when the
      * log was pruned beyond `seq`, when `seq` has not come yet (a restored copy), and when the next commit alone has
      * more changes than `capacity`: forget everything. */
-    enum status (*change_list)(struct catalogue_txn *txn, int64_t seq, struct change_row *ret_rows, size_t capacity,
-                               size_t *ret_count, struct err *err);
-    enum status (*change_prune)(struct catalogue_txn *txn, int64_t up_to_seq, struct err *err);
+    MUST_CHECK enum status (*change_list)(struct catalogue_txn *txn, int64_t seq, struct change_row *ret_rows,
+                                          size_t capacity, size_t *ret_count, struct err *err);
+    MUST_CHECK enum status (*change_prune)(struct catalogue_txn *txn, int64_t up_to_seq, struct err *err);
     /* "" (and OK) where the key is not set; RANGE where it does not fit. Keys: catalogue, container, incarnation, mark,
      * last_sweep ... */
-    enum status (*meta_get)(struct catalogue_txn *txn, const char *key, char *ret_value, size_t capacity,
-                            struct err *err);
-    enum status (*meta_set)(struct catalogue_txn *txn, const char *key, const char *value, struct err *err);
+    MUST_CHECK enum status (*meta_get)(struct catalogue_txn *txn, const char *key, char *ret_value, size_t capacity,
+                                       struct err *err);
+    MUST_CHECK enum status (*meta_set)(struct catalogue_txn *txn, const char *key, const char *value, struct err *err);
 
     /* -- extended attributes -- */
-    enum status (*xattr_get)(struct catalogue_txn *txn, int64_t document, const char *name, void *ret_value,
-                             size_t capacity, size_t *ret_len, struct err *err); /* capacity 0: the length alone */
-    enum status (*xattr_set)(struct catalogue_txn *txn, int64_t document, const char *name, const void *value,
-                             size_t len, struct err *err);
-    enum status (*xattr_remove)(struct catalogue_txn *txn, int64_t document, const char *name, struct err *err);
+    MUST_CHECK enum status (*xattr_get)(struct catalogue_txn *txn, int64_t document, const char *name, void *ret_value,
+                                        size_t capacity, size_t *ret_len,
+                                        struct err *err); /* capacity 0: the length alone */
+    MUST_CHECK enum status (*xattr_set)(struct catalogue_txn *txn, int64_t document, const char *name,
+                                        const void *value, size_t len, struct err *err);
+    MUST_CHECK enum status (*xattr_remove)(struct catalogue_txn *txn, int64_t document, const char *name,
+                                           struct err *err);
     /* Names with a NUL behind each. */
-    enum status (*xattr_list)(struct catalogue_txn *txn, int64_t document, char *ret_names, size_t capacity,
-                              size_t *ret_len, struct err *err);
+    MUST_CHECK enum status (*xattr_list)(struct catalogue_txn *txn, int64_t document, char *ret_names, size_t capacity,
+                                         size_t *ret_len, struct err *err);
 
     /* -- transactions over many documents (T4, T9); the tables are empty until those are built -- */
 
     /* BUSY when a foreign claim stands on the object ("d42" a document, "e7/name" an edge, "m7" a membership);
      * "*": on any object at all, a cheap question before the others. */
-    enum status (*claim_check)(struct catalogue_txn *txn, const char *object, struct err *err);
-    enum status (*outcome_put)(struct catalogue_txn *txn, const char *id, const char *outcome, int64_t utc_ns,
-                               struct err *err);
-    enum status (*outcome_get)(struct catalogue_txn *txn, const char *id, char *ret_outcome, size_t capacity,
-                               struct err *err);
+    MUST_CHECK enum status (*claim_check)(struct catalogue_txn *txn, const char *object, struct err *err);
+    MUST_CHECK enum status (*outcome_put)(struct catalogue_txn *txn, const char *id, const char *outcome,
+                                          int64_t utc_ns, struct err *err);
+    MUST_CHECK enum status (*outcome_get)(struct catalogue_txn *txn, const char *id, char *ret_outcome, size_t capacity,
+                                          struct err *err);
 
     /* Read-only: the backend's own integrity check; calls fn for each finding. */
-    enum status (*integrity)(struct catalogue *catalogue, void (*fn)(void *context, const char *finding), void *context,
-                             struct err *err);
+    MUST_CHECK enum status (*integrity)(struct catalogue *catalogue, void (*fn)(void *context, const char *finding),
+                                        void *context, struct err *err);
 
     /* No transaction is open. Releases this process's session locks. Frees. */
     void (*close)(struct catalogue *catalogue);

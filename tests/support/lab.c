@@ -84,7 +84,7 @@ static enum lab_fault strike(struct blob_store *store, enum lab_call call, const
         case FAULT_NONE: break;                                                                                        \
         case FAULT_REFUSE: return err_set(err, STATUS_IO, "a planted refusal");                                        \
         case FAULT_LOST: return err_set(err, STATUS_UNKNOWN, "a planted loss");                                        \
-        case FAULT_LOST_APPLIED: (void)(applied); return err_set(err, STATUS_UNKNOWN, "a planted loss, applied");      \
+        case FAULT_LOST_APPLIED: IGNORE(applied); return err_set(err, STATUS_UNKNOWN, "a planted loss, applied");      \
         }                                                                                                              \
     } while (0)
 
