@@ -78,8 +78,10 @@ if [ "$(id -u)" = 0 ] && mkdir foreign && mount -t tmpfs tmpfs foreign 2>/dev/nu
     timeout 60 "$READYFS" mount "${options[@]}" --runtime_dir="$T/other-run" "$source" "$T/m" >"$T/said" 2>&1 || code=$?
     one_line "a foreign dead mount" 3 'mount point already'
     fusermount3 -uz "$T/m"
+fi
 
-    # ---- the machine ----
+# ---- the machine ----
+if [ "$(id -u)" = 0 ] && is_apart; then
     touch empty
     mount --bind empty /dev/fuse
     mount_says "no /dev/fuse" 3 /dev/fuse "$source" "$T/m"

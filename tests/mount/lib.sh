@@ -16,6 +16,7 @@ if [ -z "${READYFS_TEST_INNER:-}" ]; then
     apart=()
     if [ "$(id -u)" = 0 ] && unshare --mount true 2>/dev/null; then
         apart=(unshare --mount --propagation private)
+        export READYFS_TEST_APART=1
     fi
     exec timeout -k 20 "${READYFS_TEST_SECONDS:-60}" "${apart[@]}" bash "$0" "$@"
 fi
@@ -180,6 +181,9 @@ start_store() {
 }
 
 only_on() { [ "$store" = "$1" ] || skip "this one is for the store '$1'"; }
+
+# A test that mounts over the machine's own files does it where nobody else can see it, or not at all.
+is_apart() { [ -n "${READYFS_TEST_APART:-}" ]; }
 
 need_root() { [ "$(id -u)" = 0 ] || skip "needs root for $1"; }
 

@@ -8,6 +8,8 @@
 
 only_on dir
 [ "$(id -u)" = 0 ] || skip "it is for root to try what users do; users run the other tests"
+is_apart || skip "no mount namespace of its own: / is no mount point, as in a chroot"
+[ -e /etc/mtab ] || skip "no /etc/mtab, without which fusermount3 unmounts for nobody"
 command -v setpriv >/dev/null || skip "no setpriv"
 mknod "$T/fuse" c 10 229 && chmod 666 "$T/fuse" && mount --bind "$T/fuse" /dev/fuse 2>/dev/null || skip "may not make a device"
 disks+=(/dev/fuse)
