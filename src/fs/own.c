@@ -68,10 +68,20 @@ void own_settle(struct own *own)
         until.tv_sec++;
     }
     pthread_mutex_lock(&own->lock);
-    unsigned epoch = own->epoch++ & 1;
+    own->settlers++;
     int reason = 0;
-    while (own->running[epoch] && !reason)
+    /* One at a time: the other epoch must be over before commits are counted in it again. */
+    while (own->settling && !reason)
         reason = pthread_cond_timedwait(&own->ended, &own->lock, &until);
+    if (!own->settling) {
+        own->settling = true;
+        unsigned epoch = own->epoch++ & 1;
+        while (own->running[epoch] && !reason)
+            reason = pthread_cond_timedwait(&own->ended, &own->lock, &until);
+        own->settling = false;
+        pthread_cond_broadcast(&own->ended);
+    }
+    own->settlers--;
     pthread_mutex_unlock(&own->lock);
 }
 

@@ -10,6 +10,7 @@
 #include "core/name.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 
 #define OWN_MAX 4096 /* commits remembered between two rounds of the watcher */
 
@@ -26,6 +27,8 @@ struct own {
     size_t count, first;
     unsigned running[2]; /* commits that began in even and odd epochs */
     unsigned epoch;
+    unsigned settlers; /* threads that wait for commits */
+    bool settling;     /* one of them for those of the last epoch, the others for their turn */
 };
 
 MUST_CHECK enum status own_init(struct own *own, struct err *err);

@@ -4,6 +4,7 @@
 
 #include "unit.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 static void note(struct own *own, int64_t seq)
@@ -64,7 +65,7 @@ static void forgets_the_oldest_when_nobody_asks(void **state)
 
 struct race {
     struct own own;
-    bool has;
+    atomic_bool has, ended;
 };
 
 static void *watch(void *argument)
@@ -73,7 +74,18 @@ static void *watch(void *argument)
     struct name name = {.len = 0};
     own_settle(&race->own);
     race->has = own_has(&race->own, 42, 1, &name);
+    race->ended = true;
     return NULL;
+}
+
+/* Until so many threads wait in own_settle, or one no longer does. */
+static void await_settlers(struct race *race, unsigned count)
+{
+    for (bool wait = true; wait;) {
+        pthread_mutex_lock(&race->own.lock);
+        wait = race->own.settlers < count && !race->ended;
+        pthread_mutex_unlock(&race->own.lock);
+    }
 }
 
 /* The watcher has read the change of a commit whose number is not noted yet. */
@@ -85,14 +97,31 @@ static void waits_for_commits_that_run(void **state)
     assert_int_equal(own_init(&race.own, NULL), STATUS_OK);
     unsigned epoch = own_begin(&race.own);
     assert_int_equal(pthread_create(&thread, NULL, watch, &race), 0);
-    for (bool waits = false; !waits;) { /* until it has turned the epoch and waits */
-        pthread_mutex_lock(&race.own.lock);
-        waits = race.own.epoch != 0;
-        pthread_mutex_unlock(&race.own.lock);
-    }
+    await_settlers(&race, 1);
     struct own_commit commit = {.seq = 42};
     own_end(&race.own, epoch, &commit);
     assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(race.has);
+    own_done(&race.own);
+}
+
+/* A close and the watcher wait at once: who comes second waits for the same commit, not only for what began since. */
+static void each_of_two_waits_for_commits_that_run(void **state)
+{
+    (void)state;
+    struct race race = {.has = false};
+    pthread_t first, second;
+    assert_int_equal(own_init(&race.own, NULL), STATUS_OK);
+    unsigned epoch = own_begin(&race.own);
+    assert_int_equal(pthread_create(&first, NULL, watch, &race), 0);
+    await_settlers(&race, 1);
+    assert_int_equal(pthread_create(&second, NULL, watch, &race), 0);
+    await_settlers(&race, 2);
+    assert_false(race.ended);
+    struct own_commit commit = {.seq = 42};
+    own_end(&race.own, epoch, &commit);
+    assert_int_equal(pthread_join(first, NULL), 0);
+    assert_int_equal(pthread_join(second, NULL), 0);
     assert_true(race.has);
     own_done(&race.own);
 }
@@ -104,6 +133,7 @@ int main(void)
         cmocka_unit_test(knows_one_name_of_a_publish),
         cmocka_unit_test(forgets_the_oldest_when_nobody_asks),
         cmocka_unit_test(waits_for_commits_that_run),
+        cmocka_unit_test(each_of_two_waits_for_commits_that_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
