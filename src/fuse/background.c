@@ -20,7 +20,8 @@
 #define WATCH_MS           50
 #define SWEEP_LOOK_MS      1000 /* how often the sweeper asks whether there is something to do */
 #define SWEEP_BUSY_MS      30000
-#define SWEEP_VERSIONS_MAX 256 /* looked at in one pass */
+#define SWEEP_VERSIONS     256   /* dealt with in one pass */
+#define SWEEP_VERSIONS_MAX 16384 /* in one that follows on others which left something */
 #define JOBS               4
 
 struct job {
@@ -42,7 +43,8 @@ struct background {
     /* each of one job's thread alone */
     bool heartbeat_failed, fenced;
     bool sweep_more, sweep_failed;
-    bool sweep_presses; /* programs have not paused for long: the next pass does not wait for them */
+    unsigned versions_max; /* of the next pass */
+    bool sweep_presses;    /* programs have not paused for long: the next pass does not wait for them */
     int64_t looked_seq, swept_seq, swept_at_ms, sweep_took_ms, quiet_at_ms;
 };
 
@@ -165,12 +167,23 @@ static void swept(struct background *background)
     (void)pthread_mutex_unlock(&background->mutex);
 }
 
+/* Each pass that leaves something is followed by a larger one: looks are too far apart for small ones to keep up with
+ * programs that write hundreds of files a second. */
+static void note_left(struct background *background, bool more)
+{
+    background->sweep_more = more;
+    if (!more)
+        background->versions_max = SWEEP_VERSIONS;
+    else if (background->versions_max < SWEEP_VERSIONS_MAX)
+        background->versions_max *= 2;
+}
+
 static void sweep(struct background *background)
 {
     const struct background_options *options = &background->options;
     if (options->read_only || !sweep_is_due(background))
         return;
-    struct sweep_options how = {.versions_max = SWEEP_VERSIONS_MAX,
+    struct sweep_options how = {.versions_max = background->versions_max,
                                 .patient = !background->sweep_presses,
                                 .cancelled = &background->ending,
                                 .note = note_sweep,
@@ -186,7 +199,7 @@ static void sweep(struct background *background)
     else if (!background->sweep_failed)
         call_report(options->log, LEVEL_WARN, "sweep_failed", NULL, &err);
     background->sweep_failed = status != STATUS_OK;
-    background->sweep_more = status == STATUS_OK && report.more;
+    note_left(background, status == STATUS_OK && report.more);
     background->swept_seq = session_known_seq(options->session);
     background->swept_at_ms = clock_boot_ms(clock);
     background->sweep_took_ms = background->swept_at_ms - began_ms;
@@ -214,6 +227,7 @@ enum status background_open(const struct background_options *options, struct bac
     if (!background)
         return err_set(err, STATUS_NO_MEMORY, "out of memory");
     background->options = *options;
+    background->versions_max = SWEEP_VERSIONS;
     background->jobs[0] = (struct job){.background = background, .run = tick, .period_ms = TICK_MS};
     background->jobs[1] = (struct job){.background = background, .run = watch, .period_ms = WATCH_MS};
     background->jobs[2] = (struct job){.background = background, .run = heartbeat, .period_ms = options->heartbeat_ms};
@@ -248,7 +262,7 @@ void background_last_sweep(struct background *background, int64_t duration_ms)
 {
     struct session *session = background->options.session;
     int64_t until_ms = clock_boot_ms(session_world(session)->clock) + duration_ms;
-    struct sweep_options how = {.versions_max = SWEEP_VERSIONS_MAX, .note = note_sweep, .context = background};
+    struct sweep_options how = {.versions_max = SWEEP_VERSIONS, .note = note_sweep, .context = background};
     struct sweep_report report = {.more = !background->options.read_only};
     unsigned done = 1;
     while (report.more && done && clock_boot_ms(session_world(session)->clock) < until_ms) {
