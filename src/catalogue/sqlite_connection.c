@@ -1,6 +1,8 @@
 /* sqlite_connection.c - one connection to the file, set up for its use. */
 #include "catalogue/sqlite_internal.h"
 
+#include "catalogue/batch.h"
+
 #include "base/buf.h"
 #include "base/text.h"
 
@@ -67,12 +69,13 @@ static enum status immutable_uri(const struct place *place, struct buf *uri, str
     return status == STATUS_OK ? STATUS_OK : err_set(err, status, "catalogue: out of memory");
 }
 
-static int open_file(const struct place *place, const char *uri, sqlite3 **ret_db)
+static int open_file(const struct place *place, enum connection_use use, const char *uri, sqlite3 **ret_db)
 {
     int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_EXRESCODE;
     if (place->immutable)
         return sqlite3_open_v2(uri, ret_db, flags | SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
-    return sqlite3_open_v2(place->path, ret_db, flags | SQLITE_OPEN_READWRITE, NULL);
+    const char *vfs = use == CONNECTION_WRITE ? batch_name(place->batch) : NULL;
+    return sqlite3_open_v2(place->path, ret_db, flags | SQLITE_OPEN_READWRITE, vfs);
 }
 
 static enum status open_and_set_up(const struct place *place, enum connection_use use, struct connection *connection,
@@ -83,7 +86,7 @@ static enum status open_and_set_up(const struct place *place, enum connection_us
     enum status status = place->immutable ? immutable_uri(place, &uri, err) : STATUS_OK;
     if (status != STATUS_OK)
         return status;
-    int code = open_file(place, uri.bytes, &connection->db);
+    int code = open_file(place, use, uri.bytes, &connection->db);
     if (code != SQLITE_OK)
         return query_failure(connection->db, code, "open it", err);
     return set_up(connection, use, err);

@@ -28,10 +28,11 @@
 /* ---- where the file lies: sqlite_place.c ---- */
 
 struct place {
-    char *path;      /* of the file, absolute, without symbolic links */
-    bool immutable;  /* neither the file nor its folder can be written: read without log and locks */
-    int sessions_fd; /* PATH.d/sessions; -1 for a read-only catalogue */
-    dev_t device;    /* of the file, since it was opened */
+    char *path;          /* of the file, absolute, without symbolic links */
+    struct batch *batch; /* for the writer's connection */
+    bool immutable;      /* neither the file nor its folder can be written: read without log and locks */
+    int sessions_fd;     /* PATH.d/sessions; -1 for a read-only catalogue */
+    dev_t device;        /* of the file, since it was opened */
     ino_t inode;
 };
 

@@ -5,6 +5,8 @@
  */
 #include "catalogue/sqlite_internal.h"
 
+#include "catalogue/batch.h"
+
 #include "host/file.h"
 
 #include <errno.h>
@@ -73,6 +75,8 @@ enum status place_init(struct place *place, const char *path, struct err *err)
 {
     *place = (struct place){.sessions_fd = -1};
     enum status status = fill(place, path, err);
+    if (status == STATUS_OK)
+        status = batch_open(&place->batch, err);
     if (status != STATUS_OK)
         place_done(place);
     return status;
@@ -81,6 +85,7 @@ enum status place_init(struct place *place, const char *path, struct err *err)
 void place_done(struct place *place)
 {
     free(place->path);
+    place->batch = batch_close(place->batch);
     cleanup_fd(&place->sessions_fd);
     *place = (struct place){.sessions_fd = -1};
 }
