@@ -1,8 +1,9 @@
-/* loop.c - receive under one mutex, serve without it. */
+/* loop.c - receive with the baton, serve without it, or with the baton lent. */
 #include "fuse/loop.h"
 
 #include "base/cleanup.h"
 #include "fs/fs.h"
+#include "fuse/baton.h"
 
 #include <errno.h>
 #include <fuse_lowlevel.h>
@@ -14,22 +15,24 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-#define THREADS_MAX 64
-#define IDLE_MAX    10
+#define THREADS_MAX     64
+#define IDLE_MAX        10
+#define CROWD           2     /* so many in a row without waiting come from several programs */
+#define SHORT_BYTES_MAX 65536 /* a request longer than this is worth another thread */
 
 struct loop {
     struct fuse_session *session;
     struct fs *fs;
-    int wake_fd;             /* eventfd: readable once the loop is to stop */
-    pthread_mutex_t receive; /* outermost of all locks */
-    pthread_mutex_t mutex;   /* protects what follows up to told; leaf */
+    int wake_fd; /* eventfd: readable once the loop is to stop */
+    struct baton baton;
+    unsigned crowd;        /* requests received in a row without waiting; the holder's */
+    pthread_mutex_t mutex; /* protects what follows up to told; leaf */
     pthread_cond_t gone;
     unsigned threads, spare_count;
     void *spare[THREADS_MAX]; /* receive buffers that nobody uses, the warmest last */
     void (*on_end)(void *context);
     void *end_context;
     bool told;
-    atomic_uint idle; /* threads that wait for a request */
     atomic_bool stopping, ended;
 };
 
@@ -44,11 +47,9 @@ static int start_thread(struct loop *loop)
     if (full)
         return 0;
     pthread_t thread;
-    atomic_fetch_add(&loop->idle, 1);
     int error = pthread_create(&thread, NULL, serve, loop);
     if (error == 0)
         return pthread_detach(thread);
-    atomic_fetch_sub(&loop->idle, 1);
     (void)pthread_mutex_lock(&loop->mutex);
     loop->threads--;
     (void)pthread_mutex_unlock(&loop->mutex);
@@ -107,36 +108,71 @@ static void give_buffer(struct loop *loop, struct fuse_buf *buf)
     buf->mem = NULL;
 }
 
-/* Under loop->receive. False: the end. */
-static bool receive_locked(struct loop *loop, struct fuse_buf *buf)
+/* Whether serving it takes little time, as a rule: it is about names, attributes or a few bytes of the spool. A close
+ * or a read may wait for the store. */
+static bool is_short(const struct fuse_buf *buf)
 {
+    struct fuse_in_header header;
+    if (buf->size < sizeof header || buf->size > SHORT_BYTES_MAX)
+        return false;
+    memcpy(&header, buf->mem, sizeof header);
+    switch (header.opcode) {
+    case FUSE_LOOKUP:
+    case FUSE_FORGET:
+    case FUSE_BATCH_FORGET:
+    case FUSE_GETATTR:
+    case FUSE_CREATE:
+    case FUSE_MKDIR:
+    case FUSE_UNLINK:
+    case FUSE_WRITE:
+    case FUSE_RELEASE:
+    case FUSE_OPENDIR:
+    case FUSE_READDIR:
+    case FUSE_READDIRPLUS:
+    case FUSE_RELEASEDIR: return true;
+    default: return false;
+    }
+}
+
+/* With the baton. False: the end. *ret_lend: the request is short, and there is no crowd. */
+static bool receive(struct loop *loop, struct fuse_buf *buf, bool *ret_lend)
+{
+    loop->crowd++;
+    take_buffer(loop, buf);
     while (!atomic_load(&loop->stopping) && !atomic_load(&loop->ended)) {
         int got = fuse_session_receive_buf(loop->session, buf);
         if (got > 0) {
             announce(loop, buf);
+            *ret_lend = loop->crowd < CROWD && is_short(buf);
             return true;
         }
-        if (got == -EAGAIN || got == -EINTR)
-            wait_readable(loop);
-        else
+        if (got != -EAGAIN && got != -EINTR)
             break;
+        loop->crowd = 0;
+        wait_readable(loop);
     }
     atomic_store(&loop->ended, true);
     return false;
 }
 
-static bool receive(struct loop *loop, struct fuse_buf *buf)
+/* Receives and serves until the baton has gone on. False: the end. */
+static bool hold(struct loop *loop, struct fuse_buf *buf)
 {
-    (void)pthread_mutex_lock(&loop->receive);
-    take_buffer(loop, buf);
-    bool received = receive_locked(loop, buf);
-    bool last = received && atomic_fetch_sub(&loop->idle, 1) == 1;
-    (void)pthread_mutex_unlock(&loop->receive);
-    if (!received)
-        tell_end(loop);
-    if (last)
-        (void)start_thread(loop); /* without one more, the requests wait for those at work */
-    return received;
+    for (;;) {
+        bool lend = false;
+        if (!receive(loop, buf, &lend)) {
+            baton_end(&loop->baton);
+            tell_end(loop);
+            return false;
+        }
+        uint64_t loan = lend ? baton_lend(&loop->baton) : 0;
+        if (!loan && !baton_pass(&loop->baton))
+            (void)start_thread(loop); /* without one more, the requests wait for those at work */
+        fuse_session_process_buf(loop->session, buf);
+        give_buffer(loop, buf);
+        if (!loan || !baton_reclaim(&loop->baton, loan))
+            return true;
+    }
 }
 
 static void *serve(void *argument)
@@ -144,12 +180,8 @@ static void *serve(void *argument)
     struct loop *loop = argument;
     struct fuse_buf buf = {0};
     bool stays = true;
-    while (stays && receive(loop, &buf)) {
-        fuse_session_process_buf(loop->session, &buf);
-        give_buffer(loop, &buf);
-        stays = atomic_fetch_add(&loop->idle, 1) < IDLE_MAX;
-    }
-    atomic_fetch_sub(&loop->idle, 1);
+    while (stays && baton_take(&loop->baton))
+        stays = hold(loop, &buf) && baton_waiting(&loop->baton) < IDLE_MAX;
     give_buffer(loop, &buf);
     (void)pthread_mutex_lock(&loop->mutex);
     if (--loop->threads == 0)
@@ -168,7 +200,7 @@ enum status loop_open(struct fuse_session *session, struct fs *fs, struct loop *
     loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (loop->wake_fd < 0)
         return err_set_errno(err, errno, "eventfd");
-    (void)pthread_mutex_init(&loop->receive, NULL);
+    baton_init(&loop->baton);
     (void)pthread_mutex_init(&loop->mutex, NULL);
     (void)pthread_cond_init(&loop->gone, NULL);
     int error = start_thread(loop);
@@ -218,7 +250,7 @@ void loop_close(struct loop *loop)
     (void)pthread_mutex_unlock(&loop->mutex);
     while (loop->spare_count)
         free(loop->spare[--loop->spare_count]);
-    (void)pthread_mutex_destroy(&loop->receive);
+    baton_done(&loop->baton);
     (void)pthread_mutex_destroy(&loop->mutex);
     (void)pthread_cond_destroy(&loop->gone);
     (void)close(loop->wake_fd);

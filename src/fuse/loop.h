@@ -1,9 +1,11 @@
 /* loop.h - our own read loop: threads that take the kernel's requests in order and serve them at once.
  *
- * One mutex is held around each receive. A RELEASE is announced to fs/ from its header before the mutex is let go, so
- * that a lookup or listing which the kernel sent later waits for it (S6); with a loop that receives in parallel, a
- * listing overtook the release in 62 of 100,000 `touch f; ls`. Threads are added when all are at work, up to a bound,
- * so that requests which wait for a slow store do not starve the others, and go again when there are many idle ones.
+ * One thread at a time receives: the one with the baton (baton.h). A RELEASE is announced to fs/ from its header before
+ * the baton goes on, so that a lookup or listing which the kernel sent later waits for it (S6); with a loop that
+ * receives in parallel, a listing overtook the release in 62 of 100,000 `touch f; ls`. The baton is passed on before a
+ * request is served that may wait for the store, or that others stand behind; before a short one it is lent. Threads
+ * are added when all are at work, up to a bound, so that requests which wait for a slow store do not starve the others,
+ * and go again when there are many idle ones.
  */
 #ifndef READYFS_FUSE_LOOP_H
 #define READYFS_FUSE_LOOP_H
