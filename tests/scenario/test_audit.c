@@ -6,6 +6,7 @@
  */
 #include "unit.h"
 
+#include "base/cleanup.h"
 #include "base/digest.h"
 #include "document/audit.h"
 #include "document/pin.h"
@@ -30,7 +31,8 @@ struct fixture {
 /* The kinds found, each with how often, and the texts. */
 struct found {
     unsigned counts[FINDING_UNREADABLE + 1], faults, repaired;
-    char text[512]; /* of the last one */
+    char text[512];           /* of the last one */
+    struct client *meanwhile; /* sweeps at the first word of progress; NULL: nobody does */
 };
 
 static void note(void *context, const struct finding *finding)
@@ -333,6 +335,31 @@ static void test_published_meanwhile(void **state)
     assert_int_equal(audit(f).faults, 0);
 }
 
+/* P13: what a sweep has removed since the container was listed is no orphan either. */
+static void sweep_meanwhile(void *context, uint64_t done, uint64_t total)
+{
+    struct found *found = context;
+    (void)done;
+    (void)total;
+    if (found->meanwhile)
+        lab_sweep(TAKE(found->meanwhile)->session);
+}
+
+static void test_swept_meanwhile(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    struct found found = {.meanwhile = &f->client};
+    struct audit_report report;
+    const struct audit_options options = {.finding = note, .progress = sweep_meanwhile, .context = &found};
+    assert_int_equal(lab_put(f->client.session, CATALOGUE_ROOT, "small", "another", NULL), STATUS_OK);
+    unsigned before = lab_blobs(&f->lab);
+    assert_int_equal(audit_run(f->client.session, &options, &report, &err), STATUS_OK);
+    assert_int_equal(lab_blobs(&f->lab), before - 1);
+    assert_int_equal(found.faults, 0);
+    assert_int_equal(report.foreign_blobs, 0);
+}
+
 /* A store that cannot be listed or read: an error, or a finding for each that could not be checked; never silence. */
 static void test_unreadable(void **state)
 {
@@ -424,6 +451,7 @@ int main(void)
         TRY(test_orphan),
         TRY(test_blobs_of_others),
         TRY(test_published_meanwhile),
+        TRY(test_swept_meanwhile),
         TRY(test_unreadable),
         TRY(test_rows),
         TRY(test_rows_of_versions),
