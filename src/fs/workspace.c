@@ -274,6 +274,7 @@ static enum status write_once(struct workspace *workspace, struct workspace_writ
     struct draft *draft = workspace->top;
     enum status status = poisoned(workspace, err);
     if (status != STATUS_OK) {
+        *ret_again = false; /* no room helps it any more */
         pthread_mutex_unlock(&workspace->lock);
         return status;
     }

@@ -230,6 +230,7 @@ static void a_full_spool_is_no_space(void **state)
     put_bytes(b, &opened, &model, 1000, 29000);
     compare(b, &opened, &model);
     assert_int_equal(kernel_write(&b->kernel, &b->self, &opened, 30000, bytes, 30000), STATUS_NO_SPACE);
+    assert_int_equal(kernel_write(&b->kernel, &b->self, &opened, 0, bytes, 1), STATUS_NO_SPACE); /* and at once */
     assert_int_equal(kernel_close(&b->kernel, &b->self, &opened), STATUS_NO_SPACE);
     expect_file(&b->kernel, &b->self, "f", NULL);
     assert_int_equal(kernel_kept(&b->kernel).size, 30000);
